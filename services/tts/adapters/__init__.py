@@ -1,0 +1,1 @@
+"""Voice adapters: one module a model, small, with its capabilities as data."""
