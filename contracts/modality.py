@@ -133,7 +133,7 @@ class WordTimes:
 
 @dataclass(frozen=True, slots=True)
 class WordTimesCompleted:
-    """Terminal of the word times. `aligned` False: there are none, the audio is good all the same."""
+    """Terminal of the word times. `aligned` False: there are none, but the audio is good."""
 
     word_count: int
     aligned: bool
