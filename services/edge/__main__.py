@@ -1,0 +1,60 @@
+"""`python -m services.edge`: the edge as a process.
+
+Owns: putting the edge together from its settings. Does not own: any of its parts.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from services.edge.backends.tts import TtsBackend
+from services.edge.server import EdgeServer
+from services.edge.settings import EdgeSettings
+from services.edge.speech.frontends import open_frontend
+from services.edge.speech.negotiation import NegotiationPolicy
+from services.edge.speech.terms import SpeechTerms
+from services.edge.text.registry import import_frontend_modules, registered_profiles
+from services.runtime.admin import serving_admin
+from services.runtime.lifecycle import EXIT_SETTINGS, run_main, run_process
+from services.runtime.logging import get_logger
+from services.runtime.metrics import Metrics
+
+SERVICE = "edge"
+_LOGGER = get_logger(__name__)
+
+
+async def serve(settings: EdgeSettings) -> int:
+    """Run the edge until a signal ends it; return the exit status."""
+    try:
+        import_frontend_modules(settings.frontends)
+    except ValueError as error:
+        _LOGGER.error("setting_refused", problem=f"EDGE_FRONTENDS: {error}")
+        return EXIT_SETTINGS
+    profiles = frozenset(registered_profiles())
+    if settings.speech.commitment_profile not in profiles:
+        known = ", ".join(sorted(profiles))
+        _LOGGER.error("setting_refused", problem=f"EDGE_COMMITMENT_PROFILE is not one of {known}")
+        return EXIT_SETTINGS
+    if settings.allow_anonymous:
+        _LOGGER.warning("anonymous_access_allowed", host=settings.host)
+    else:
+        _LOGGER.info("local_access_only", host=settings.host, note="no key is asked for")
+    metrics = Metrics(SERVICE)
+    backend = TtsBackend(
+        settings.tts, known_profiles=profiles, pool=settings.pool, channel=settings.channel
+    )
+    terms = SpeechTerms(
+        session_id="speech",
+        policy=NegotiationPolicy(
+            profiles, settings.speech.commitment_profile, settings.speech.strict
+        ),
+        limits=settings.speech.limits(),
+        open_frontend=open_frontend,
+    )
+    server = EdgeServer(settings, backend, terms, metrics)
+    async with serving_admin(settings.admin, metrics, lambda: server.ready):
+        return await run_process(SERVICE, server, settings.drain)
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(SERVICE, EdgeSettings, serve))

@@ -1,0 +1,167 @@
+"""The edge process: one port for WebSocket sessions and plain HTTP.
+
+Owns: listening, admission of connections, draining all sessions. Does not own: a session (its
+driver), the backends, signals (`services.runtime.lifecycle`). Enforces: WEIR-160 (sessions are
+bounded), WEIR-181 (a drain lets what is being spoken end and then closes with 1012).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import uuid
+from dataclasses import replace
+from typing import cast
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from contracts.capabilities import SpeechCapabilities
+from contracts.errors import Reason, failure
+from services.edge.backends.tts import TtsBackend
+from services.edge.documents import capabilities_document, voices_document
+from services.edge.http import SPEECH_PATH, SUBPROTOCOL, Doorway, select_subprotocol
+from services.edge.settings import EdgeSettings
+from services.edge.speech.codec import encode
+from services.edge.speech.driver import SpeechConnection
+from services.edge.speech.metrics import SpeechMetrics
+from services.edge.speech.refusals import error_message
+from services.edge.speech.terms import SpeechTerms
+from services.runtime.logging import get_logger
+from services.runtime.metrics import Metrics
+
+_LOGGER = get_logger(__name__)
+
+_WRITE_LIMIT_BYTES = 32 * 1024
+_READ_QUEUE_FRAMES = 16
+_FULL_RETRY_MS = 1000
+
+FULL = failure(
+    Reason.OVERLOADED,
+    "The edge serves as many connections as it may; try again.",
+    retry_after_ms=_FULL_RETRY_MS,
+)
+
+
+class EdgeServer:
+    """Serves sessions between `start` and `close`; `services.runtime.lifecycle` drives it."""
+
+    def __init__(
+        self, settings: EdgeSettings, backend: TtsBackend, terms: SpeechTerms, metrics: Metrics
+    ) -> None:
+        self._settings = settings
+        self._backend = backend
+        self._terms = terms
+        self._speech_metrics = SpeechMetrics(metrics)
+        self._connections: set[SpeechConnection] = set()
+        self._server: Server | None = None
+        self._draining = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @property
+    def ready(self) -> bool:
+        """True when new sessions can be served."""
+        return not self._draining and self._capabilities() is not None
+
+    async def start(self) -> str:
+        """Listen; return `host:port` as a client on this machine dials it. Raises OSError."""
+        settings, connection = self._settings, self._settings.connection
+        self._backend.start()
+        self._server = await serve(
+            self._handle,
+            settings.host.strip("[]"),
+            settings.port,
+            process_request=self._doorway().answer,
+            select_subprotocol=select_subprotocol,
+            subprotocols=[SUBPROTOCOL],
+            compression=None,  # costs 41 KiB a connection, and media does not compress
+            max_size=connection.max_frame_bytes,
+            max_queue=_READ_QUEUE_FRAMES,
+            write_limit=_WRITE_LIMIT_BYTES,
+            open_timeout=connection.handshake_timeout_s,
+            close_timeout=settings.drain.close_timeout_s,
+            ping_interval=connection.ping_interval_s,
+            ping_timeout=None,  # a pong late behind queued audio is no fault: `stall` judges
+            server_header=None,
+        )
+        return self._address()
+
+    async def drain(self) -> None:
+        """Take no new connections; return when every session has ended."""
+        self._draining = True
+        if self._server is not None:
+            self._server.close(close_connections=False)
+        for connection in list(self._connections):
+            connection.shut_down(final=False)
+        await self._empty.wait()
+
+    async def close(self) -> None:
+        """End what is left and free everything."""
+        self._draining = True
+        for connection in list(self._connections):
+            connection.shut_down(final=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.drain.close_timeout_s / 2):
+                await self._empty.wait()
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+        await self._backend.aclose()
+
+    async def _handle(self, websocket: ServerConnection) -> None:
+        if self._draining or len(self._connections) >= self._settings.connection.max_sessions:
+            await self._refuse(websocket)
+            return
+        _keep_alive(websocket, self._settings.connection.send_deadline_s)
+        terms = replace(self._terms, session_id=f"speech-{uuid.uuid4().hex}")
+        connection = SpeechConnection(
+            websocket, self._backend, terms, self._settings.transmission(), self._speech_metrics
+        )
+        self._connections.add(connection)
+        self._empty.clear()
+        try:
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
+            if not self._connections:
+                self._empty.set()
+
+    async def _refuse(self, websocket: ServerConnection) -> None:
+        # WEIR-160: the refusal itself is bounded by the close timeout of the library.
+        self._speech_metrics.session_refused()
+        with contextlib.suppress(ConnectionClosed):
+            await websocket.send(encode(error_message(FULL).message))
+            await websocket.close(FULL.rule.close_code or 1013, FULL.websocket_code)
+
+    def _doorway(self) -> Doorway:
+        return Doorway(
+            hosts=self._settings.hosts(),
+            origins=self._settings.origins(),
+            websocket_paths=frozenset({SPEECH_PATH}),
+            documents={
+                "/v1/capabilities": lambda: capabilities_document(
+                    self._capabilities(), self._terms
+                ),
+                "/v1/audio/voices": lambda: voices_document(self._capabilities()),
+            },
+            ready=lambda: self.ready,
+        )
+
+    def _capabilities(self) -> SpeechCapabilities | None:
+        return self._backend.capabilities()
+
+    def _address(self) -> str:
+        assert self._server is not None
+        host, port = next(iter(self._server.sockets)).getsockname()[:2]
+        dialled = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return f"[{dialled}]:{port}" if ":" in dialled else f"{dialled}:{port}"
+
+
+def _keep_alive(websocket: ServerConnection, send_deadline_s: float) -> None:
+    """Let the kernel drop a peer that has vanished without a word."""
+    raw = cast("socket.socket | None", websocket.transport.get_extra_info("socket"))
+    if raw is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+        with contextlib.suppress(OSError):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2000 * send_deadline_s))

@@ -1,0 +1,263 @@
+"""A speech session on a WebSocket: the dull shell around the pure core.
+
+Owns: the tasks of one connection (reader, one writer, one pump per segment in flight), its timer
+and its clean-up. Does not own: the rules of the protocol (`core`), retries, replicas (`backends`).
+Enforces: WEIR-162 (only the writer sends; the reader never waits for synthesis), WEIR-163 (each
+backend call is cancelled at most once, promptly), WEIR-160 (bounded queues).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol
+
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+
+from contracts.capabilities import SpeechCapabilities
+from contracts.errors import INTERNAL_MESSAGE, Failure, Reason, WeirError, failure
+from contracts.modality import AudioChunk, IdentifiedUpdate
+from contracts.speech import SegmentRequest
+from services.edge.outbox import Outbox
+from services.edge.speech.codec import decode, encode
+from services.edge.speech.core import SpeechSession
+from services.edge.speech.events import (
+    AbortSegment,
+    Action,
+    CapabilitiesChanged,
+    ClockReached,
+    Close,
+    Event,
+    FrameReceived,
+    FrameRejected,
+    PeerVanished,
+    SegmentFailed,
+    SegmentUpdated,
+    SendAudio,
+    SendMessage,
+    ShutdownRequested,
+    StartSegment,
+)
+from services.edge.speech.messages import SessionConfig
+from services.edge.speech.metrics import SpeechMetrics
+from services.edge.speech.refusals import error_message
+from services.edge.speech.terms import SpeechTerms
+from services.edge.stall import StallWatch
+from services.runtime.logging import get_logger, log_context
+
+_LOGGER = get_logger(__name__)
+
+BINARY_FRAME = failure(
+    Reason.INVALID_MESSAGE, "Binary messages are not accepted; messages are JSON text."
+)
+
+
+class SpeechBackend(Protocol):
+    """What the driver needs of the TTS replicas."""
+
+    def capabilities(self) -> SpeechCapabilities | None:
+        """What all reachable replicas declare; None when none is reachable."""
+        ...
+
+    def synthesize(
+        self, request: SegmentRequest, *, deadline_s: float, retry_after_accept: bool = False
+    ) -> AsyncGenerator[IdentifiedUpdate, None]:
+        """Speak one segment; closing the generator cancels the call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Transmission:
+    """How a connection is driven. Durations are seconds."""
+
+    retry_deadline_s: float
+    send_deadline_s: float
+    outbox_bytes: int
+    outbox_frames: int
+    close_timeout_s: float
+
+
+class SpeechConnection:
+    """Drives one session until its connection has ended."""
+
+    def __init__(
+        self,
+        websocket: ServerConnection,
+        backend: SpeechBackend,
+        terms: SpeechTerms,
+        transmission: Transmission,
+        metrics: SpeechMetrics,
+    ) -> None:
+        self._websocket = websocket
+        self._backend = backend
+        self._terms = terms
+        self._transmission = transmission
+        self._metrics = metrics
+        self._loop = asyncio.get_running_loop()
+        self._core = SpeechSession(terms, self._loop.time())
+        self._outbox = Outbox(transmission.outbox_bytes, transmission.outbox_frames)
+        self._stall = StallWatch(websocket.transport, transmission.send_deadline_s, self._loop.time)
+        self._group = asyncio.TaskGroup()
+        self._segments: dict[str, asyncio.Task[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._closing = Close(1000, "")
+
+    async def run(self) -> None:
+        """Serve the connection to its end. Only cancellation of the task leaves by an exception."""
+        with log_context(session_id=self._terms.session_id), self._metrics.session():
+            try:
+                async with self._group:
+                    self._group.create_task(self._write(), name="speech-writer")
+                    self._look_for_stall()
+                    self._arm()
+                    await self._read()
+            except* ConnectionClosed:
+                pass
+            except* Exception as faults:
+                _LOGGER.error("session_fault", exc_info=faults)
+                await self._apologise()
+            finally:
+                self._disarm()
+
+    def shut_down(self, *, final: bool) -> None:
+        """Tell the session that the process is ending; `final`: end it at once."""
+        self._dispatch(ShutdownRequested(final))
+
+    async def _read(self) -> None:
+        """Take frames in until the connection has ended. Never waits for synthesis."""
+        try:
+            while True:
+                frame = await self._websocket.recv()
+                self._take_in(frame)
+                if self._outbox.overfull:
+                    # A peer that asks and does not read is read no further until it does.
+                    await self._outbox.room()
+        except ConnectionClosed:
+            self._dispatch(PeerVanished())
+        finally:
+            self._outbox.end(discard=True)
+
+    async def _write(self) -> None:
+        """Send frames in order; the only place that does."""
+        try:
+            while (frame := await self._outbox.take()) is not None:
+                self._stall.handed(len(frame))
+                await self._websocket.send(frame)
+            await self._websocket.close(self._closing.code, self._closing.reason)
+        except ConnectionClosed:
+            pass  # the reader has seen it too
+
+    async def _speak(self, request: SegmentRequest, retry_after_acceptance: bool) -> None:
+        """Pump one segment from the backend into the session, no faster than the client reads."""
+        request_id = request.identity.request_id
+        started = self._loop.time()
+        with log_context(request_id=request_id):
+            updates = self._backend.synthesize(
+                request,
+                deadline_s=self._transmission.retry_deadline_s,
+                retry_after_accept=retry_after_acceptance,
+            )
+            outcome, heard = "cancelled", False
+            try:
+                async with aclosing(updates):
+                    async for identified in updates:
+                        if not heard and isinstance(identified.update, AudioChunk):
+                            heard = True
+                            self._metrics.first_audio(self._loop.time() - started)
+                        self._dispatch(SegmentUpdated(request_id, identified.update))
+                        await self._outbox.room()
+                outcome = "spoken"
+            except WeirError as error:
+                outcome = "failed"
+                _LOGGER.warning("segment_failed", reason=error.failure.reason.value)
+                self._dispatch(SegmentFailed(request_id, error.failure))
+            finally:
+                self._segments.pop(request_id, None)
+                self._metrics.segment_ended(outcome)
+
+    def _take_in(self, frame: str | bytes) -> None:
+        """Turn one frame into an event of the session."""
+        if isinstance(frame, bytes):
+            self._reject(BINARY_FRAME)
+            return
+        limits = self._terms.limits
+        decoded = decode(
+            frame,
+            max_config_characters=limits.config_message_characters,
+            max_message_characters=limits.message_characters,
+        )
+        if isinstance(decoded, Failure):
+            self._reject(decoded)
+            return
+        if isinstance(decoded.message, SessionConfig):
+            self._dispatch(CapabilitiesChanged(self._backend.capabilities()))
+        self._dispatch(FrameReceived(decoded.message, decoded.warnings))
+
+    def _reject(self, cause: Failure) -> None:
+        self._metrics.frame_rejected(cause.reason)
+        self._dispatch(FrameRejected(cause))
+
+    def _dispatch(self, event: Event) -> None:
+        """Let the session take an event and do what it wants done. Never waits."""
+        for action in self._core.receive(event, self._loop.time()):
+            self._perform(action)
+        self._arm()
+
+    def _perform(self, action: Action) -> None:
+        match action:
+            case SendAudio(data):
+                self._outbox.put(data)
+            case SendMessage(message):
+                self._outbox.put(encode(message))
+            case StartSegment(request, retry):
+                name = f"speech-segment {request.identity.request_id}"
+                task = self._group.create_task(self._speak(request, retry), name=name)
+                self._segments[request.identity.request_id] = task
+            case AbortSegment(request_id):
+                # WEIR-163: that closes the backend's generator, which cancels its call.
+                if task_in_flight := self._segments.pop(request_id, None):
+                    task_in_flight.cancel()
+            case Close():
+                self._closing = action
+                self._outbox.end(discard=action.discard)
+
+    def _arm(self) -> None:
+        """Keep a timer at or before the session's deadline; one that fires early does no harm."""
+        deadline = self._core.deadline
+        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(deadline, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._group.create_task(self._tick(), name="speech-clock")
+
+    async def _tick(self) -> None:
+        self._dispatch(ClockReached())
+
+    def _look_for_stall(self) -> None:
+        if self._stall.look():
+            self._metrics.stalled()
+            _LOGGER.warning("peer_stalled", limit_s=self._transmission.send_deadline_s)
+            return
+        self._watch = self._loop.call_later(self._stall.interval_s, self._look_for_stall)
+
+    def _disarm(self) -> None:
+        for timer in (self._timer, self._watch):
+            if timer is not None:
+                timer.cancel()
+
+    async def _apologise(self) -> None:
+        """Tell the peer, in bounded time, that the session ended over a fault of ours."""
+        with contextlib.suppress(ConnectionClosed, TimeoutError):
+            async with asyncio.timeout(self._transmission.close_timeout_s):
+                sorry = error_message(failure(Reason.INTERNAL, INTERNAL_MESSAGE))
+                await self._websocket.send(encode(sorry.message))
+                await self._websocket.close(1011, Reason.INTERNAL.value.lower())
