@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import uuid
 from dataclasses import replace
@@ -69,6 +70,8 @@ class EdgeServer:
         """Listen; return `host:port` as a client on this machine dials it. Raises OSError."""
         settings, connection = self._settings, self._settings.connection
         self._backend.start()
+        # The library reports every handshake and every end of a connection; ours are in `driver`.
+        logging.getLogger("websockets").setLevel(logging.WARNING)
         self._server = await serve(
             self._handle,
             settings.host.strip("[]"),

@@ -68,8 +68,9 @@ def decode(
             "The message has no known type; the types are " + ", ".join(_TYPES) + ".",
             violations=(FieldViolation("type", "must be a known message type"),),
         )
-    if struct is not SessionConfig and len(frame) > max_message_characters:
-        return _too_large(max_message_characters)
+    limit = max_config_characters if struct is SessionConfig else max_message_characters
+    if len(frame) > limit:
+        return _too_large(limit)
     try:
         message = msgspec.convert(fields, struct)
     except (msgspec.ValidationError, RecursionError) as error:

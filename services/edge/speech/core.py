@@ -49,6 +49,10 @@ from services.edge.text.frontend import Segment
 MAX_PENDING_WARNINGS = 16
 """Warnings kept for the next `audio.start`; more are not worth keeping."""
 
+UNREACHABLE = failure(
+    Reason.BACKEND_UNAVAILABLE, "No speech service can be reached; send session.config again."
+)
+
 
 class SpeechSession:
     """One connection to the speech endpoint.
@@ -69,6 +73,7 @@ class SpeechSession:
         self._warnings: list[str] = []
         self._window_start = now
         self._shutting_down = False
+        self._unreachable = False
 
     @property
     def deadline(self) -> float | None:
@@ -93,17 +98,17 @@ class SpeechSession:
         transition = TRANSITIONS.get((self.state, type(subject)))
         if transition is None:
             raise LocalProtocolError(f"{self.state.value} knows no {type(subject).__name__}")
-        if isinstance(event, FrameReceived):
-            self._note(event.warnings)
         was_busy, before = self._busy, self.state
         actions: list[Action] = getattr(self, transition.handler)(subject, now)
-        if self.state is not before and self.state not in transition.targets:
-            raise LocalProtocolError(f"{before.value} does not lead to {self.state.value}")
+        if isinstance(event, FrameReceived):
+            self._note(event.warnings)  # after the handler: a new configuration clears older ones
         if was_busy and not self._busy:
             # IO-INV-103: when all committed work has settled a full idle window begins.
             self._window_start = now
         if self._shutting_down and self.state is State.READY:
             actions += self._close_with(shutting_down())
+        if self.state is not before and self.state not in transition.targets:
+            raise LocalProtocolError(f"{before.value} does not lead to {self.state.value}")
         return actions
 
     @property
@@ -113,25 +118,17 @@ class SpeechSession:
             self._utterance is not None and self._utterance.has_work
         )
 
-    # Configuration
-
     def _configure(self, config: SessionConfig, now: float) -> list[Action]:
         if self._capabilities is None:
-            return [
-                error_message(
-                    failure(
-                        Reason.BACKEND_UNAVAILABLE,
-                        "No speech service can be reached; send session.config again.",
-                    )
-                )
-            ]
+            self._unreachable = True
+            return [error_message(UNREACHABLE)]
         agreement = negotiate(config, self._capabilities, self._terms.policy)
         if isinstance(agreement, Failure):
             if self.state is State.UNCONFIGURED:
                 return self._close_with(agreement)
             return [error_message(agreement)]
         self._agreement = agreement
-        self._warnings = self._warnings[-MAX_PENDING_WARNINGS:]
+        self._warnings = []  # those of a configuration that no longer holds would mislead
         self._note(agreement.warnings)
         self._window_start = now
         self.state = State.READY
@@ -141,6 +138,9 @@ class SpeechSession:
         return [wrong_state("session.config is not accepted while an utterance is open.")]
 
     def _expect_config(self, _event: object, now: float) -> list[Action]:
+        if self._unreachable:
+            # The peer did begin with a configuration; it is not its fault that none holds yet.
+            return [error_message(UNREACHABLE)]
         return self._close_with(
             failure(Reason.INVALID_MESSAGE, "The first message must be session.config.")
         )
@@ -302,13 +302,13 @@ class SpeechSession:
     def _abort(self) -> list[Action]:
         return [] if self._delivery is None else [AbortSegment(self._delivery.request_id)]
 
-    # Control
-
     def _cancel(self, _event: object, now: float) -> list[Action]:
         utterance = self._require_utterance()
         actions = self._abort()
         self._leave_utterance()
-        answer = InputCancelled(utterance.index, utterance.submitted_until, int(utterance.sent_ms))
+        answer = InputCancelled(
+            utterance.index, utterance.submitted_until, round(utterance.sent_ms)
+        )
         return [*actions, SendMessage(answer)]
 
     def _cancel_nothing(self, _event: object, now: float) -> list[Action]:
@@ -337,8 +337,6 @@ class SpeechSession:
     def _learn(self, event: CapabilitiesChanged, now: float) -> list[Action]:
         self._capabilities = event.capabilities
         return []
-
-    # Ends
 
     def _close_politely(self, _event: object, now: float) -> list[Action]:
         return [*self._end(), Close(1000, "", discard=True)]
@@ -377,8 +375,6 @@ class SpeechSession:
         utterance = self._utterance
         error = error_message(cause, None if utterance is None else utterance.index)
         return [*self._end(), error, Close(code, cause.websocket_code)]
-
-    # Small change
 
     def _note(self, warnings: tuple[str, ...]) -> None:
         room = MAX_PENDING_WARNINGS - len(self._warnings)

@@ -60,6 +60,7 @@ class SegmentDelivery:
     """Turns the updates of one segment into the messages of the protocol."""
 
     __slots__ = (
+        "_aligned",
         "_chunk_count",
         "_file",
         "_file_bytes",
@@ -98,6 +99,7 @@ class SegmentDelivery:
         self._samples = 0
         self._chunk_count = 0
         self._words: list[Timestamp] = []
+        self._aligned = False
 
     def advance(self, update: SpeechUpdate, warnings: tuple[str, ...]) -> Sends:
         """Return what to send for one update.
@@ -116,9 +118,10 @@ class SegmentDelivery:
                 self._words += [Timestamp(w.word, w.start_ms, w.end_ms) for w in update.words]
                 return []
             case WordTimesCompleted():
-                return self._complete_words(update)
+                self._aligned = update.aligned
+                return []
             case Outcome():
-                return [SendMessage(self._done(error=False))]
+                return [*self._word_times(), SendMessage(self._done(error=False))]
 
     def fail(self, cause: Failure) -> Sends:
         """Return the error and, when the segment had started, its end."""
@@ -191,9 +194,11 @@ class SegmentDelivery:
         data, self._file = b"".join(self._file), []
         return [SendAudio(data)] if data else []
 
-    def _complete_words(self, update: WordTimesCompleted) -> Sends:
-        self._started()
-        words = tuple(self._words) if update.aligned else None
+    def _word_times(self) -> Sends:
+        """Return the words' own chunk. They may be complete before the audio; it is the last."""
+        if not self._terms.word_timestamps:
+            return []
+        words = tuple(self._words) if self._aligned else None
         return [SendMessage(self._json_chunk(self._samples, self._samples, "", words))]
 
     def _json_chunk(

@@ -62,6 +62,7 @@ def _to(handler: str, *targets: State) -> Transition:
 
 _STAYS_CLOSED = _to("_ignore")
 
+# What ends an utterance leads to CLOSED instead of READY once the process is shutting down.
 _ROWS: dict[type, dict[State, Transition]] = {
     SessionConfig: {
         _UNCONFIGURED: _to("_configure", _READY, _CLOSED),
@@ -80,16 +81,16 @@ _ROWS: dict[type, dict[State, Transition]] = {
     InputDone: {
         _UNCONFIGURED: _to("_expect_config", _CLOSED),
         _READY: _to("_end_nothing"),
-        _RECEIVING: _to("_end_input", _FINISHING, _READY),
-        _FAILED: _to("_end_failed_input", _FINISHING, _READY),
+        _RECEIVING: _to("_end_input", _FINISHING, _READY, _CLOSED),
+        _FAILED: _to("_end_failed_input", _FINISHING, _READY, _CLOSED),
         _FINISHING: _to("_refuse_input"),
     },
     InputCancel: {
         _UNCONFIGURED: _to("_expect_config", _CLOSED),
         _READY: _to("_cancel_nothing"),
-        _RECEIVING: _to("_cancel", _READY),
-        _FAILED: _to("_cancel", _READY),
-        _FINISHING: _to("_cancel", _READY),
+        _RECEIVING: _to("_cancel", _READY, _CLOSED),
+        _FAILED: _to("_cancel", _READY, _CLOSED),
+        _FINISHING: _to("_cancel", _READY, _CLOSED),
     },
     SessionPing: {
         _UNCONFIGURED: _to("_expect_config", _CLOSED),
@@ -139,14 +140,14 @@ _ROWS: dict[type, dict[State, Transition]] = {
         _READY: _to("_ignore"),
         _RECEIVING: _to("_advance", _FAILED),
         _FAILED: _to("_advance"),
-        _FINISHING: _to("_advance", _READY),
+        _FINISHING: _to("_advance", _READY, _CLOSED),
     },
     SegmentFailed: {
         _UNCONFIGURED: _to("_ignore"),
         _READY: _to("_ignore"),
         _RECEIVING: _to("_give_up", _FAILED),
         _FAILED: _to("_give_up"),
-        _FINISHING: _to("_give_up", _READY),
+        _FINISHING: _to("_give_up", _READY, _CLOSED),
     },
     ClockReached: {
         _UNCONFIGURED: _to("_time_out", _CLOSED),

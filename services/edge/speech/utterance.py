@@ -109,7 +109,7 @@ class Utterance:
             index = self.segment_count
             self.segment_count += 1
             # White space alone has no sound: it keeps its index and is not submitted.
-            if not segment.text.isspace():
+            if segment.text.strip():
                 self._staged.append((index, segment))
         self._refill()
 
