@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import uuid
 from dataclasses import replace
@@ -68,11 +69,22 @@ class EdgeServer:
 
     async def start(self) -> str:
         """Listen; return `host:port` as a client on this machine dials it. Raises OSError."""
-        settings, connection = self._settings, self._settings.connection
+        settings = self._settings
         self._backend.start()
         # The library reports every handshake and every end of a connection; ours are in `driver`.
         logging.getLogger("websockets").setLevel(logging.WARNING)
-        self._server = await serve(
+        try:
+            self._server = await self._listen()
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else "not an address of this machine"
+            address = f"{settings.host}:{settings.port}"
+            _LOGGER.error("cannot_listen", address=address, reason=reason)
+            raise
+        return self._address()
+
+    async def _listen(self) -> Server:
+        settings, connection = self._settings, self._settings.connection
+        return await serve(
             self._handle,
             settings.host.strip("[]"),
             settings.port,
@@ -89,7 +101,6 @@ class EdgeServer:
             ping_timeout=None,  # a pong late behind queued audio is no fault: `stall` judges
             server_header=None,
         )
-        return self._address()
 
     async def drain(self) -> None:
         """Take no new connections; return when every session has ended."""

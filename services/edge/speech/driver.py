@@ -237,9 +237,6 @@ class SpeechConnection:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self._group.create_task(self._tick(), name="speech-clock")
-
-    async def _tick(self) -> None:
         self._dispatch(ClockReached())
 
     def _look_for_stall(self) -> None:
