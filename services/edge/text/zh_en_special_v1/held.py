@@ -6,7 +6,7 @@ allowed (the policy).
 Enforces: IO-INV-102, the part that says a failed call changes nothing: every record here is
 immutable, so a scan that is thrown away leaves the one before it as it was.
 
-Each recognizer remembers a `tail`: the last few characters, which have to be read again together
+An atom recognizer remembers a `tail`: the last few characters, which have to be read again together
 with what follows. The tail is bounded, however long the held text is, and white space after a
 number, which is not bounded, is remembered by its length. This makes a feed cost what its packet
 costs.
@@ -21,7 +21,6 @@ from typing import Final, TypeAlias
 from services.edge.text.zh_en_special_v1.characters import (
     AMBIGUOUS_PUNCTUATION,
     KEYCAP_MARKS,
-    STRONG_TERMINATORS,
 )
 from services.edge.text.zh_en_special_v1.units import match_unit
 
@@ -31,9 +30,9 @@ Chain: TypeAlias = "tuple[Chain | None, str]"
 
 @dataclass(frozen=True, slots=True)
 class NaturalMemo:
-    """A held terminator run or decimal point: its last two characters, or its only one."""
+    """A held terminator run, or else a held full-width decimal point."""
 
-    tail: str
+    is_run: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,8 @@ class SpecialMemo:
 
 Memo: TypeAlias = NaturalMemo | LexicalMemo | SpecialMemo
 
+HELD_RUN: Final = NaturalMemo(True)
+HELD_POINT: Final = NaturalMemo(False)
 NOT_DOTTED: Final = -1
 NEW_WORD: Final = LexicalMemo("", 0)
 PLAIN_WORD: Final = LexicalMemo("", NOT_DOTTED)
@@ -120,8 +121,7 @@ class Held:
         """The rule that holds it."""
         memo = self.memo
         if isinstance(memo, NaturalMemo):
-            is_run = memo.tail[-1] in STRONG_TERMINATORS
-            return HoldRule.TERMINATOR_RUN if is_run else HoldRule.DECIMAL_POINT
+            return HoldRule.TERMINATOR_RUN if memo.is_run else HoldRule.DECIMAL_POINT
         if isinstance(memo, LexicalMemo):
             return HoldRule.CONNECTOR if memo.tail else HoldRule.OPEN_WORD
         return self._special_rule(memo)

@@ -33,6 +33,8 @@ from services.edge.text.zh_en_special_v1.characters import (
 )
 from services.edge.text.zh_en_special_v1.held import (
     AFTER_DIGIT,
+    HELD_POINT,
+    HELD_RUN,
     NOT_DOTTED,
     PLAIN_WORD,
     LexicalMemo,
@@ -63,7 +65,8 @@ _ATOM_START: Final = (
 )
 _RUN: Final = rf"(?:{one_of(STRONG_TERMINATORS.replace('.', ''))}|\.(?!{_ANY_DIGIT})|(?<=\.)\.)++"
 _NATURAL_STOP: Final = re.compile(rf"(?P<atom>{_ATOM_START})|(?P<run>{_RUN})|(?P<point>．\Z)")
-_RUN_ONLY: Final = re.compile(_RUN)
+_HOLDS: Final = {"atom": None, "run": HELD_RUN, "point": HELD_POINT}
+_TERMINATORS_ONLY: Final = re.compile(f"{one_of(STRONG_TERMINATORS)}++")
 
 
 def _end_of(pattern: re.Pattern[str], text: str, index: int) -> int:
@@ -131,12 +134,9 @@ def recognize_special(text: str, index: int, memo: SpecialMemo) -> tuple[int, Sp
         index, spaces = complete if complete is not None else at, 0
 
 
-def run_goes_on(memo: NaturalMemo, packet: str) -> NaturalMemo | None:
-    """The memory of a held run that the packet makes longer and does not end, else None."""
-    text = memo.tail + packet
-    if _end_of(_RUN_ONLY, text, len(memo.tail) - 1) != len(text):
-        return None
-    return NaturalMemo(text[-2:])
+def run_goes_on(memo: NaturalMemo, packet: str) -> bool:
+    """Whether the packet makes a held run longer and does not end it."""
+    return memo.is_run and _TERMINATORS_ONLY.fullmatch(packet) is not None
 
 
 def read_natural(
@@ -161,6 +161,4 @@ def read_natural(
             continue
         if stop > start:
             spans.append(Span(text[start:stop], SpanKind.NATURAL))
-        return stop, None if found.lastgroup == "atom" else NaturalMemo(
-            text[max(stop, len(text) - 2) :]
-        )
+        return stop, _HOLDS[found.lastgroup or ""]

@@ -127,9 +127,8 @@ class _Scan:
         resumed = self._resumed
         if resumed is not None:
             assert isinstance(resumed.memo, NaturalMemo)
-            memo = None if self._final else run_goes_on(resumed.memo, self._text)
-            if memo is not None:
-                return self._hold_on(resumed, memo)
+            if not self._final and run_goes_on(resumed.memo, self._text):
+                return self._hold_on(resumed, resumed.memo)
             self._read_together(resumed)
         self._cursor, memo = read_natural(self._text, self._cursor, self._final, self.spans)
         return ScanEvent.ADVANCED if memo is None else self._hold(memo)
