@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cweir/media/v1/identity.proto\x12\rweir.media.v1\"z\n\x0fSegmentIdentity\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x17\n\x0futterance_index\x18\x03 \x01(\x04\x12\x15\n\rsegment_index\x18\x04 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\rb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cweir/media/v1/identity.proto\x12\rweir.media.v1\"z\n\x0fSegmentIdentity\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x17\n\x0futterance_index\x18\x03 \x01(\x04\x12\x15\n\rsegment_index\x18\x04 \x01(\x04\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\r\"M\n\x12GenerationIdentity\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\rb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,4 +33,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SEGMENTIDENTITY']._serialized_start=47
   _globals['_SEGMENTIDENTITY']._serialized_end=169
+  _globals['_GENERATIONIDENTITY']._serialized_start=171
+  _globals['_GENERATIONIDENTITY']._serialized_end=248
 # @@protoc_insertion_point(module_scope)

@@ -59,3 +59,37 @@ class SegmentIdentity(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SegmentIdentity: _TypeAlias = SegmentIdentity  # noqa: Y015
+
+@_typing.final
+class GenerationIdentity(_message.Message):
+    """GenerationIdentity names one video generation. It is set by the edge and repeated unchanged in
+    every response (IO-INV-100); only `attempt` counts up.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """Identity of the WebSocket session, 1 to 128 characters of [A-Za-z0-9._-].
+    Anything else: INVALID_MESSAGE.
+    """
+    request_id: _builtins.str
+    """Identity of the request, 1 to 128 characters of [A-Za-z0-9._-]. Anything else: INVALID_MESSAGE."""
+    attempt: _builtins.int
+    """Number of this attempt, from 1. 0: INVALID_MESSAGE."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "request_id", b"request_id", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GenerationIdentity: _TypeAlias = GenerationIdentity  # noqa: Y015

@@ -25,19 +25,21 @@ _sym_db = _symbol_database.Default()
 from weir.media.v1 import modality_pb2 as weir_dot_media_dot_v1_dot_modality__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19weir/media/v1/video.proto\x12\rweir.media.v1\x1a\x1cweir/media/v1/modality.proto\"\x9c\x01\n\x0bVideoFormat\x12\x30\n\tcontainer\x18\x01 \x01(\x0e\x32\x1d.weir.media.v1.VideoContainer\x12\r\n\x05width\x18\x02 \x01(\r\x12\x0e\n\x06height\x18\x03 \x01(\r\x12\x1c\n\x14\x66rame_rate_numerator\x18\x04 \x01(\r\x12\x1e\n\x16\x66rame_rate_denominator\x18\x05 \x01(\r\"\xb8\x01\n\nVideoChunk\x12)\n\x08modality\x18\x01 \x01(\x0e\x32\x17.weir.media.v1.Modality\x12\x1d\n\x15transport_chunk_index\x18\x02 \x01(\x04\x12#\n\x16generation_chunk_index\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nnum_frames\x18\x04 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\x42\x19\n\x17_generation_chunk_index\"\xa5\x01\n\x0eVideoCompleted\x12)\n\x08modality\x18\x01 \x01(\x0e\x32\x17.weir.media.v1.Modality\x12\x1d\n\x15transport_chunk_count\x18\x02 \x01(\x04\x12\x1e\n\x16generation_chunk_count\x18\x03 \x01(\x04\x12\x14\n\x0ctotal_frames\x18\x04 \x01(\x04\x12\x13\n\x0btotal_bytes\x18\x05 \x01(\x04*U\n\x0eVideoContainer\x12\x1f\n\x1bVIDEO_CONTAINER_UNSPECIFIED\x10\x00\x12\"\n\x1eVIDEO_CONTAINER_FRAGMENTED_MP4\x10\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19weir/media/v1/video.proto\x12\rweir.media.v1\x1a\x1cweir/media/v1/modality.proto\"\xc6\x01\n\x0bVideoFormat\x12\x30\n\tcontainer\x18\x01 \x01(\x0e\x32\x1d.weir.media.v1.VideoContainer\x12\r\n\x05width\x18\x02 \x01(\r\x12\x0e\n\x06height\x18\x03 \x01(\r\x12\x1c\n\x14\x66rame_rate_numerator\x18\x04 \x01(\r\x12\x1e\n\x16\x66rame_rate_denominator\x18\x05 \x01(\r\x12(\n\x05\x63odec\x18\x06 \x01(\x0e\x32\x19.weir.media.v1.VideoCodec\"\xb8\x01\n\nVideoChunk\x12)\n\x08modality\x18\x01 \x01(\x0e\x32\x17.weir.media.v1.Modality\x12\x1d\n\x15transport_chunk_index\x18\x02 \x01(\x04\x12#\n\x16generation_chunk_index\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nnum_frames\x18\x04 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x05 \x01(\x0c\x42\x19\n\x17_generation_chunk_index\"\xa5\x01\n\x0eVideoCompleted\x12)\n\x08modality\x18\x01 \x01(\x0e\x32\x17.weir.media.v1.Modality\x12\x1d\n\x15transport_chunk_count\x18\x02 \x01(\x04\x12\x1e\n\x16generation_chunk_count\x18\x03 \x01(\x04\x12\x14\n\x0ctotal_frames\x18\x04 \x01(\x04\x12\x13\n\x0btotal_bytes\x18\x05 \x01(\x04*U\n\x0eVideoContainer\x12\x1f\n\x1bVIDEO_CONTAINER_UNSPECIFIED\x10\x00\x12\"\n\x1eVIDEO_CONTAINER_FRAGMENTED_MP4\x10\x01*i\n\nVideoCodec\x12\x1b\n\x17VIDEO_CODEC_UNSPECIFIED\x10\x00\x12\x14\n\x10VIDEO_CODEC_H264\x10\x01\x12\x13\n\x0fVIDEO_CODEC_VP9\x10\x02\x12\x13\n\x0fVIDEO_CODEC_AV1\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'weir.media.v1.video_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_VIDEOCONTAINER']._serialized_start=588
-  _globals['_VIDEOCONTAINER']._serialized_end=673
+  _globals['_VIDEOCONTAINER']._serialized_start=630
+  _globals['_VIDEOCONTAINER']._serialized_end=715
+  _globals['_VIDEOCODEC']._serialized_start=717
+  _globals['_VIDEOCODEC']._serialized_end=822
   _globals['_VIDEOFORMAT']._serialized_start=75
-  _globals['_VIDEOFORMAT']._serialized_end=231
-  _globals['_VIDEOCHUNK']._serialized_start=234
-  _globals['_VIDEOCHUNK']._serialized_end=418
-  _globals['_VIDEOCOMPLETED']._serialized_start=421
-  _globals['_VIDEOCOMPLETED']._serialized_end=586
+  _globals['_VIDEOFORMAT']._serialized_end=273
+  _globals['_VIDEOCHUNK']._serialized_start=276
+  _globals['_VIDEOCHUNK']._serialized_end=460
+  _globals['_VIDEOCOMPLETED']._serialized_start=463
+  _globals['_VIDEOCOMPLETED']._serialized_end=628
 # @@protoc_insertion_point(module_scope)

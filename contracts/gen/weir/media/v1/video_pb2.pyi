@@ -38,6 +38,34 @@ VIDEO_CONTAINER_FRAGMENTED_MP4: VideoContainer.ValueType  # 1
 """Fragmented MP4 (ISO BMFF): an initialisation segment, then movie fragments."""
 Global___VideoContainer: _TypeAlias = VideoContainer  # noqa: Y015
 
+class _VideoCodec:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _VideoCodecEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_VideoCodec.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    VIDEO_CODEC_UNSPECIFIED: _VideoCodec.ValueType  # 0
+    """Not set: VIDEO_CODEC_H264 in a request."""
+    VIDEO_CODEC_H264: _VideoCodec.ValueType  # 1
+    """H.264 (AVC)."""
+    VIDEO_CODEC_VP9: _VideoCodec.ValueType  # 2
+    """VP9."""
+    VIDEO_CODEC_AV1: _VideoCodec.ValueType  # 3
+    """AV1."""
+
+class VideoCodec(_VideoCodec, metaclass=_VideoCodecEnumTypeWrapper):
+    """VideoCodec is how the pictures are encoded."""
+
+VIDEO_CODEC_UNSPECIFIED: VideoCodec.ValueType  # 0
+"""Not set: VIDEO_CODEC_H264 in a request."""
+VIDEO_CODEC_H264: VideoCodec.ValueType  # 1
+"""H.264 (AVC)."""
+VIDEO_CODEC_VP9: VideoCodec.ValueType  # 2
+"""VP9."""
+VIDEO_CODEC_AV1: VideoCodec.ValueType  # 3
+"""AV1."""
+Global___VideoCodec: _TypeAlias = VideoCodec  # noqa: Y015
+
 @_typing.final
 class VideoFormat(_message.Message):
     """VideoFormat says how video bytes are to be read."""
@@ -49,6 +77,7 @@ class VideoFormat(_message.Message):
     HEIGHT_FIELD_NUMBER: _builtins.int
     FRAME_RATE_NUMERATOR_FIELD_NUMBER: _builtins.int
     FRAME_RATE_DENOMINATOR_FIELD_NUMBER: _builtins.int
+    CODEC_FIELD_NUMBER: _builtins.int
     container: Global___VideoContainer.ValueType
     """Representation of the bytes; unspecified: INVALID_MESSAGE."""
     width: _builtins.int
@@ -59,6 +88,8 @@ class VideoFormat(_message.Message):
     """Numerator of the frame rate in frames per second."""
     frame_rate_denominator: _builtins.int
     """Denominator of the frame rate in frames per second, at least 1."""
+    codec: Global___VideoCodec.ValueType
+    """How the pictures are encoded."""
     def __init__(
         self,
         *,
@@ -67,10 +98,11 @@ class VideoFormat(_message.Message):
         height: _builtins.int = ...,
         frame_rate_numerator: _builtins.int = ...,
         frame_rate_denominator: _builtins.int = ...,
+        codec: Global___VideoCodec.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container", "frame_rate_denominator", b"frame_rate_denominator", "frame_rate_numerator", b"frame_rate_numerator", "height", b"height", "width", b"width"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["codec", b"codec", "container", b"container", "frame_rate_denominator", b"frame_rate_denominator", "frame_rate_numerator", b"frame_rate_numerator", "height", b"height", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

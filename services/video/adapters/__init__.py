@@ -1,0 +1,1 @@
+"""Video adapters: one module a model, small, with its capabilities as data."""
