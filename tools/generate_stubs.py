@@ -1,7 +1,8 @@
 """Generate the Python stubs of every .proto file.
 
 Owns: the one way `contracts/gen/weir` comes about (protoc, grpc, mypy-protobuf, package markers).
-Does not own: the .proto files, or what the messages mean (`contracts`).
+Does not own: the .proto files, or what the messages mean (`contracts`). Enforces: WEIR-002 (what is
+committed is what the protos give).
 Run `python -m tools.generate_stubs` to write, `--check` to compare with what is committed.
 """
 
@@ -77,7 +78,7 @@ def main() -> int:
         target = Path(scratch)
         generate(target)
         fresh = target / "weir"
-        if arguments.check:
+        if arguments.check:  # WEIR-002: byte for byte
             drift = differences(fresh, STUBS)
             for name in drift:
                 print(f"stub drift: contracts/gen/weir/{name}", file=sys.stderr)

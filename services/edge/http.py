@@ -3,7 +3,7 @@
 Owns: the paths of plain HTTP, the checks of Host and Origin, the choice of a subprotocol. Does not
 own: the sessions, TLS. Enforces: WEIR-170 (a foreign Host or Origin is refused with 403), WEIR-171
 (what a client offers as a subprotocol is never echoed, only `weir.v1` is chosen), WEIR-172 (health
-tells no detail).
+tells no detail), WEIR-173 (plain HTTP is read-only).
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ class Doorway:
     def answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer a request, or return None to let the WebSocket handshake go on."""
         path = request.path.partition("?")[0]
+        if request.method != "GET" and path not in self.websocket_paths:
+            # WEIR-173: the handshake itself refuses other methods on its own paths.
+            return _text(http.HTTPStatus.METHOD_NOT_ALLOWED, "only GET is allowed\n", Allow="GET")
         if path == "/healthz":
             return _text(http.HTTPStatus.OK, "ok\n")
         if path == "/readyz":
@@ -89,22 +92,28 @@ def select_subprotocol(
 
 
 def _host_name(host: str) -> str:
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+    authority = _authority(host)
+    return authority[0] if authority else ""
 
 
 def _same_origin(origin: str, host: str) -> bool:
-    try:
-        ours, theirs = urlsplit(f"//{host}"), urlsplit(origin)
-        default = _DEFAULT_PORTS.get(theirs.scheme)
-        if default is None or not theirs.hostname:
-            return False
-        same_port = (theirs.port or default) == (ours.port or default)
-        return same_port and theirs.hostname == ours.hostname
-    except ValueError:
+    scheme, separator, place = origin.partition("://")
+    default = _DEFAULT_PORTS.get(scheme.lower())
+    ours, theirs = _authority(host), _authority(place)
+    if not separator or default is None or ours is None or theirs is None:
         return False
+    ports = [default if port is None else port for _, port in (ours, theirs)]
+    return ours[0] == theirs[0] and ports[0] == ports[1]
+
+
+def _authority(text: str) -> tuple[str, int | None] | None:
+    """Split `name[:port]`; None for anything else, user names, paths and queries included."""
+    try:
+        parts = urlsplit(f"//{text}")
+        name, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return (name, port) if name and parts.netloc == text and "@" not in text else None
 
 
 def _failed(cause: Failure, otherwise: http.HTTPStatus) -> Response:
@@ -116,13 +125,14 @@ def _json(status: http.HTTPStatus, body: object) -> Response:
     return _response(status, "application/json", msgspec.json.encode(body))
 
 
-def _text(status: http.HTTPStatus, body: str) -> Response:
-    return _response(status, "text/plain; charset=utf-8", body.encode())
+def _text(status: http.HTTPStatus, body: str, **extra: str) -> Response:
+    return _response(status, "text/plain; charset=utf-8", body.encode(), **extra)
 
 
-def _response(status: http.HTTPStatus, content_type: str, body: bytes) -> Response:
+def _response(status: http.HTTPStatus, content_type: str, body: bytes, **extra: str) -> Response:
     headers = Headers(
         {
+            **extra,
             "Connection": "close",
             "Content-Type": content_type,
             "Content-Length": str(len(body)),

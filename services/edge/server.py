@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 import uuid
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import cast
 
@@ -20,7 +21,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from contracts.capabilities import SpeechCapabilities
-from contracts.errors import Reason, failure
+from contracts.errors import Failure, Reason, failure
 from services.edge.backends.tts import TtsBackend
 from services.edge.documents import capabilities_document, voices_document
 from services.edge.http import SPEECH_PATH, SUBPROTOCOL, Doorway, select_subprotocol
@@ -28,14 +29,16 @@ from services.edge.settings import EdgeSettings
 from services.edge.speech.codec import encode
 from services.edge.speech.driver import SpeechConnection
 from services.edge.speech.metrics import SpeechMetrics
-from services.edge.speech.refusals import error_message
+from services.edge.speech.refusals import error_message, shutting_down
 from services.edge.speech.terms import SpeechTerms
+from services.edge.stall import GuardedConnection
 from services.runtime.logging import get_logger
 from services.runtime.metrics import Metrics
 
 _LOGGER = get_logger(__name__)
 
 _WRITE_LIMIT_BYTES = 32 * 1024
+_UNSENT_BYTES = 32 * 1024
 _READ_QUEUE_FRAMES = 16
 _FULL_RETRY_MS = 1000
 
@@ -91,6 +94,7 @@ class EdgeServer:
             process_request=self._doorway().answer,
             select_subprotocol=select_subprotocol,
             subprotocols=[SUBPROTOCOL],
+            create_connection=GuardedConnection,
             compression=None,  # costs 41 KiB a connection, and media does not compress
             max_size=connection.max_frame_bytes,
             max_queue=_READ_QUEUE_FRAMES,
@@ -116,19 +120,29 @@ class EdgeServer:
         self._draining = True
         for connection in list(self._connections):
             connection.shut_down(final=True)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.drain.close_timeout_s / 2):
-                await self._empty.wait()
+        await self._within(1 / 2, self._empty.wait())
+        for connection in list(self._connections):
+            connection.abort()  # a peer that reads nothing would hold the process up
         if self._server is not None:
             self._server.close()
-            await self._server.wait_closed()
+            await self._within(1 / 4, self._server.wait_closed())
         await self._backend.aclose()
 
+    async def _within(self, share: float, end: Awaitable[object]) -> None:
+        """Wait for `end`, at most for a share of the time that closing may take."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(share * self._settings.drain.close_timeout_s):
+                await end
+
     async def _handle(self, websocket: ServerConnection) -> None:
-        if self._draining or len(self._connections) >= self._settings.connection.max_sessions:
-            await self._refuse(websocket)
+        if self._draining:  # its handshake was under way when the drain began
+            await self._refuse(websocket, shutting_down())
             return
-        _keep_alive(websocket, self._settings.connection.send_deadline_s)
+        if len(self._connections) >= self._settings.connection.max_sessions:
+            await self._refuse(websocket, FULL)
+            return
+        assert isinstance(websocket, GuardedConnection)  # `start` has them made
+        _tune(websocket, self._settings.connection.send_deadline_s)
         terms = replace(self._terms, session_id=f"speech-{uuid.uuid4().hex}")
         connection = SpeechConnection(
             websocket, self._backend, terms, self._settings.transmission(), self._speech_metrics
@@ -142,12 +156,12 @@ class EdgeServer:
             if not self._connections:
                 self._empty.set()
 
-    async def _refuse(self, websocket: ServerConnection) -> None:
+    async def _refuse(self, websocket: ServerConnection, cause: Failure) -> None:
         # WEIR-160: the refusal itself is bounded by the close timeout of the library.
         self._speech_metrics.session_refused()
         with contextlib.suppress(ConnectionClosed):
-            await websocket.send(encode(error_message(FULL).message))
-            await websocket.close(FULL.rule.close_code or 1013, FULL.websocket_code)
+            await websocket.send(encode(error_message(cause).message))
+            await websocket.close(cause.rule.close_code or 1013, cause.websocket_code)
 
     def _doorway(self) -> Doorway:
         return Doorway(
@@ -173,9 +187,18 @@ class EdgeServer:
         return f"[{dialled}]:{port}" if ":" in dialled else f"{dialled}:{port}"
 
 
-def _keep_alive(websocket: ServerConnection, send_deadline_s: float) -> None:
-    """Let the kernel drop a peer that has vanished without a word."""
+def _tune(websocket: ServerConnection, send_deadline_s: float) -> None:
+    """Let the kernel drop a peer that has vanished, and hold little for one that reads slowly."""
     raw = cast("socket.socket | None", websocket.transport.get_extra_info("socket"))
-    if raw is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
-        with contextlib.suppress(OSError):
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2000 * send_deadline_s))
+    if raw is None:
+        return
+    options = {
+        "TCP_USER_TIMEOUT": int(2000 * send_deadline_s),
+        # WEIR-161: otherwise megabytes wait here, a third of which must drain before anybody sees
+        # that a slow peer moves.
+        "TCP_NOTSENT_LOWAT": _UNSENT_BYTES,
+    }
+    for name, value in options.items():
+        if hasattr(socket, name):
+            with contextlib.suppress(OSError):
+                raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

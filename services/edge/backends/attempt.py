@@ -72,7 +72,7 @@ class Attempt:
                     # grpc.aio hands out None for bytes that do not parse.
                     raise WireError("the response is not a message")
                 update = self._reader.read(response)
-                if update is None:  # WEIR-310: a kind of update that this edge does not know
+                if update is None:  # WEIR-302: a kind of update that this edge does not know
                     continue
                 self._stream.receive(update)
             except ValueError as violation:

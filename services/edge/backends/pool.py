@@ -218,11 +218,14 @@ class ReplicaPool(Generic[D]):
                 _log.warning("replica_lost", replica=str(replica.address), code=error.code().name)
             return None
         except ValueError as error:
-            _log.error("replica_refused", replica=str(replica.address), problem=str(error))
+            if replica.problem != str(error):
+                replica.problem = str(error)
+                _log.error("replica_refused", replica=str(replica.address), problem=str(error))
             return None
         except Exception as error:  # a fault in the probe must not end the watch of this replica
             _log.error("replica_probe_failed", replica=str(replica.address), error=error)
             return None
+        replica.problem = ""
         if not known:
             _log.info("replica_ready", replica=str(replica.address))
         return declared

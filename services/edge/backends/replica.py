@@ -32,6 +32,7 @@ class Replica(Generic[D]):
         "idle",
         "last_used",
         "outstanding",
+        "problem",
     )
 
     def __init__(self, address: Address, channel: grpc.aio.Channel, alarm: Alarm) -> None:
@@ -41,6 +42,8 @@ class Replica(Generic[D]):
         """Ends the wait before the replica is asked again."""
         self.declared: D | None = None
         """What it declared when it was last asked; None: not reachable, so not ready."""
+        self.problem = ""
+        """What was wrong with its last declaration, to be logged once."""
         self.outstanding = 0
         """Requests in progress."""
         self.idle = asyncio.Event()

@@ -9,7 +9,7 @@ of them declare), WEIR-311 (a profile that the edge lacks is not offered).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import replace
 from typing import Self
 
@@ -105,6 +105,13 @@ class TtsBackend:
         """Ask every replica for its capabilities now, not at the next interval."""
         self._pool.refresh()
 
+    async def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until `condition` holds, which is asked whenever a replica comes, goes or changes.
+
+        Returns False when it does not hold within `timeout_s`.
+        """
+        return await self._pool.wait_until(condition, timeout_s)
+
     async def wait_ready(self, timeout_s: float, *, replicas: int = 1) -> bool:
         """Wait until that many replicas are reachable; False when `timeout_s` passes before."""
         return await self._pool.wait_until(lambda: len(self._pool.ready) >= replicas, timeout_s)
@@ -150,15 +157,17 @@ class TtsBackend:
 
     async def _choose(self, progress: SegmentProgress) -> Replica[SpeechCapabilities]:
         """Choose the replica of the next attempt; wait for one while none is reachable."""
-        while (replica := self._pool.pick(progress.tried)) is None:
-            remaining_s = progress.deadline - self._timing.clock()
+        while True:
             if self._pool.closed:
                 raise WeirError(CLOSED)
+            replica = self._pool.pick(progress.tried)
+            if replica is not None:
+                return replica
+            remaining_s = progress.deadline - self._timing.clock()
             if remaining_s <= 0 or not await self._pool.wait_until(
                 lambda: bool(self._pool.ready) or self._pool.closed, remaining_s
             ):
                 raise WeirError(progress.final(UNREACHABLE))
-        return replica
 
     def _begin(self, replica: Replica[SpeechCapabilities], progress: SegmentProgress) -> Attempt:
         remaining_s = progress.deadline - self._timing.clock()

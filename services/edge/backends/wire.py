@@ -3,7 +3,7 @@
 Owns: how the edge writes a segment request and reads responses and capabilities. Does not own: the
 order of responses (`contracts.accumulation`), what the values mean (`contracts`). Enforces:
 IO-INV-001 (a payload names its modality, and it is the right one), IO-INV-100 (a response carries
-an identity), IO-INV-102 (the text goes out as it was released), WEIR-310 (what a newer service adds
+an identity), IO-INV-102 (the text goes out as it was released), WEIR-302 (what a newer service adds
 to a response is ignored).
 """
 
@@ -89,6 +89,7 @@ def _identity(identity: SegmentIdentity) -> identity_pb2.SegmentIdentity:
 
 
 def _voice(voice: VoiceOptions) -> tts_pb2.VoiceOptions:
+    # WEIR-303: None leaves an optional field absent, so the model chooses.
     return tts_pb2.VoiceOptions(
         voice=voice.voice,
         language=voice.language,
@@ -128,7 +129,7 @@ class ResponseReader:
         """
         kind = response.WhichOneof("update")
         if kind is None:
-            return None  # WEIR-310: a newer service may tell more; what is needed is checked above
+            return None  # WEIR-302: a newer service may tell more; what is needed is checked above
         try:
             # IO-INV-100: our own identity is recognised as bytes; any other is read and compared.
             identity = (
@@ -218,7 +219,7 @@ _UPDATES: dict[str, Callable[[tts_pb2.SynthesizeResponse], SpeechUpdate]] = {
 
 
 def capabilities(response: tts_pb2.GetCapabilitiesResponse) -> SpeechCapabilities:
-    """Read what a replica declares, leaving out what this edge has no name for (WEIR-310).
+    """Read what a replica declares, leaving out what this edge has no name for (WEIR-302).
 
     Raises WireError for a record that contradicts itself (WEIR-130).
     """
@@ -234,7 +235,7 @@ def capabilities(response: tts_pb2.GetCapabilitiesResponse) -> SpeechCapabilitie
             ),
             default_voice=declared.default_voice,
             max_text_characters=declared.max_text_characters,
-            # WEIR-310: a task or an option of a newer service cannot be asked for by this edge.
+            # WEIR-302: a task or an option of a newer service cannot be asked for by this edge.
             task_types=tuple(_TASK_OF[task] for task in declared.task_types if task in _TASK_OF),
             options=frozenset(declared.options).intersection(VOICE_OPTIONS),
             word_times=declared.word_times,

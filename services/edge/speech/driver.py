@@ -15,7 +15,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
-from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from contracts.capabilities import SpeechCapabilities
@@ -46,7 +45,7 @@ from services.edge.speech.messages import SessionConfig
 from services.edge.speech.metrics import SpeechMetrics
 from services.edge.speech.refusals import error_message
 from services.edge.speech.terms import SpeechTerms
-from services.edge.stall import StallWatch
+from services.edge.stall import GuardedConnection, StallWatch
 from services.runtime.logging import get_logger, log_context
 
 _LOGGER = get_logger(__name__)
@@ -86,7 +85,7 @@ class SpeechConnection:
 
     def __init__(
         self,
-        websocket: ServerConnection,
+        websocket: GuardedConnection,
         backend: SpeechBackend,
         terms: SpeechTerms,
         transmission: Transmission,
@@ -101,6 +100,7 @@ class SpeechConnection:
         self._core = SpeechSession(terms, self._loop.time())
         self._outbox = Outbox(transmission.outbox_bytes, transmission.outbox_frames)
         self._stall = StallWatch(websocket.transport, transmission.send_deadline_s, self._loop.time)
+        websocket.watch = self._stall
         self._group = asyncio.TaskGroup()
         self._segments: dict[str, asyncio.Task[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -128,6 +128,10 @@ class SpeechConnection:
         """Tell the session that the process is ending; `final`: end it at once."""
         self._dispatch(ShutdownRequested(final))
 
+    def abort(self) -> None:
+        """Drop the connection without a word; for a peer that does not let itself be told."""
+        self._websocket.transport.abort()
+
     async def _read(self) -> None:
         """Take frames in until the connection has ended. Never waits for synthesis."""
         try:
@@ -146,11 +150,13 @@ class SpeechConnection:
         """Send frames in order; the only place that does."""
         try:
             while (frame := await self._outbox.take()) is not None:
-                self._stall.handed(len(frame))
                 await self._websocket.send(frame)
             await self._websocket.close(self._closing.code, self._closing.reason)
         except ConnectionClosed:
-            pass  # the reader has seen it too
+            pass  # the reader sees it too
+        finally:
+            # Nobody takes frames any more: the reader too may wait for room that never comes.
+            self._outbox.end(discard=True)
 
     async def _speak(self, request: SegmentRequest, retry_after_acceptance: bool) -> None:
         """Pump one segment from the backend into the session, no faster than the client reads."""

@@ -154,7 +154,7 @@ _ROWS: dict[type, dict[State, Transition]] = {
         _READY: _to("_time_out", _CLOSED),
         _RECEIVING: _to("_time_out", _CLOSED),
         _FAILED: _to("_time_out", _CLOSED),
-        _FINISHING: _to("_time_out", _CLOSED),
+        _FINISHING: _to("_ignore"),  # there is always work left here, so the clock stands
     },
     PeerVanished: {
         _UNCONFIGURED: _to("_vanish", _CLOSED),

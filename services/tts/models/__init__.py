@@ -1,0 +1,1 @@
+"""Model files that come whole from package registries: pinned, checked, fetched once."""

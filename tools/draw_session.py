@@ -1,0 +1,171 @@
+"""Draw the transition table of the speech session.
+
+Owns: the page `docs/reference/speech-session.md`, which is never edited by hand, and the sentences
+about states and handlers on it. Does not own: the table (`services.edge.speech.transitions`).
+Run `python -m tools.draw_session` to print the page, `--write` to write it, `--check` to compare
+with what is committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from services.edge.speech.events import (
+    CapabilitiesChanged,
+    ClockReached,
+    FrameRejected,
+    PeerVanished,
+    SegmentFailed,
+    SegmentUpdated,
+    ShutdownRequested,
+)
+from services.edge.speech.messages import CLIENT_MESSAGES
+from services.edge.speech.transitions import TRANSITIONS, State
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "reference" / "speech-session.md"
+
+STATES = {
+    State.UNCONFIGURED: "no `session.config` has been accepted yet",
+    State.READY: "no utterance is open",
+    State.RECEIVING: "an utterance is open and takes text",
+    State.FAILED: "the utterance has failed; its text is refused until `input.done`",
+    State.FINISHING: "the input has ended; the rest is being spoken",
+    State.CLOSED: "the session is over; nothing causes anything any more",
+}
+EVENTS: dict[type, str] = {
+    **{message: f"`{message.__struct_config__.tag}`" for message in CLIENT_MESSAGES},
+    FrameRejected: "invalid frame",
+    CapabilitiesChanged: "capabilities changed",
+    SegmentUpdated: "update of a segment",
+    SegmentFailed: "failure of a segment",
+    ClockReached: "timer",
+    PeerVanished: "disconnect",
+    ShutdownRequested: "shutdown",
+}
+HANDLERS = {
+    "_configure": "agree on it, or refuse it",
+    "_refuse_config": "error `session_state`",
+    "_expect_config": "error, since the configuration comes first",
+    "_open_utterance": "open an utterance, unless the text is empty",
+    "_feed": "stage what became certain",
+    "_refuse_failed_text": "error `utterance_failed`",
+    "_refuse_input": "error `session_state`",
+    "_end_nothing": "`session.done` of an empty utterance",
+    "_end_input": "flush once; `session.done` when all is spoken",
+    "_end_failed_input": "`session.done` when nothing is in flight",
+    "_cancel": "abort, `input.cancelled`",
+    "_cancel_nothing": "`input.cancelled` without an index",
+    "_pong_idle": "`session.pong`, a new idle window",
+    "_pong": "`session.pong`",
+    "_not_offered": "error `unsupported_option`",
+    "_close_politely": "abort, close 1000",
+    "_reject": "error",
+    "_reject_first": "error, close 1008",
+    "_learn": "remember them for the next configuration",
+    "_advance": "send it on; then the next segment",
+    "_give_up": "error, `audio.done` if started; the rest never starts",
+    "_time_out": "when the deadline has come: error, close 1008",
+    "_vanish": "abort",
+    "_shut_down": "error, close 1012, at once or when the utterance has ended",
+    "_ignore": "nothing",
+}
+
+
+def edges() -> dict[tuple[State, State], list[str]]:
+    """Return the labels of every way from one state to another, in the order of the table."""
+    found: dict[tuple[State, State], list[str]] = {}
+    for (state, event), transition in TRANSITIONS.items():
+        for target in State:
+            if target in transition.targets:
+                found.setdefault((state, target), []).append(EVENTS[event].strip("`"))
+    return found
+
+
+def diagram() -> list[str]:
+    """Return the Mermaid lines of the state diagram."""
+    lines = ["stateDiagram-v2", f"    [*] --> {State.UNCONFIGURED.value}"]
+    for (state, target), labels in sorted(edges().items(), key=_position):
+        lines.append(f"    {state.value} --> {target.value}: {', '.join(labels)}")
+    lines.append(f"    {State.CLOSED.value} --> [*]")
+    return lines
+
+
+def _position(edge: tuple[tuple[State, State], list[str]]) -> tuple[int, int]:
+    order = list(State)
+    (state, target), _ = edge
+    return order.index(state), order.index(target)
+
+
+def rows() -> list[str]:
+    """Return the lines of the table: one row an event, one column a state."""
+    columns = [state for state in State if state is not State.CLOSED]
+    lines = [
+        "| event | " + " | ".join(state.value for state in columns) + " |",
+        "|---" * (len(columns) + 1) + "|",
+    ]
+    for event, label in EVENTS.items():
+        cells = [_cell(state, event) for state in columns]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(state: State, event: type) -> str:
+    transition = TRANSITIONS[state, event]
+    targets = [target.value for target in State if target in transition.targets]
+    done = HANDLERS[transition.handler]
+    return f"{done} → {', '.join(targets)}" if targets else done
+
+
+def page() -> str:
+    """Return the whole page."""
+    lines = [
+        "# The states of a speech session",
+        "",
+        "<!-- Generated by `python -m tools.draw_session --write`; do not edit. -->",
+        "",
+        "What a session does with each event in each state, drawn from the table `TRANSITIONS` in",
+        "`services/edge/speech/transitions.py`. The messages themselves are described in",
+        "[WebSocket](speech-websocket.md).",
+        "",
+        "```mermaid",
+        *diagram(),
+        "```",
+        "",
+        "| state | meaning |",
+        "|---|---|",
+        *(f"| {state.value} | {meaning} |" for state, meaning in STATES.items()),
+        "",
+        "After an arrow stand the states that the event may lead to; otherwise it never leaves its",
+        f"state. In the state {State.CLOSED.value} every event is taken and causes nothing.",
+        "",
+        *rows(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print, write or check the page; return the exit status."""
+    parser = argparse.ArgumentParser(description="Draw the speech session's states.")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--check", action="store_true", help="compare only, exit 1 on drift")
+    choice.add_argument("--write", action="store_true", help="write the page")
+    arguments = parser.parse_args(argv)
+    drawn = page()
+    if arguments.check:
+        if PAGE.exists() and PAGE.read_text(encoding="utf-8") == drawn:
+            return 0
+        print(f"drift: {PAGE.relative_to(ROOT)}; run with --write", file=sys.stderr)
+        return 1
+    if arguments.write:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        PAGE.write_text(drawn, encoding="utf-8")
+        return 0
+    print(drawn, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
