@@ -25,6 +25,15 @@ EXIT_TIMEOUT_S = 15.0
 MAX_LINES = 20_000
 SHOWN_LINES = 40
 
+_LAUNCHER = (
+    *(sys.executable, "-S", "-E", "-c"),
+    # A test run that is killed cannot end its processes; the kernel then does (PR_SET_PDEATHSIG).
+    "import ctypes, os, sys; prctl = getattr(ctypes.CDLL(None), 'prctl', None); "
+    f"prctl and prctl(1, {signal.SIGKILL.value}); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])",
+)
+"""Command that becomes `python` with the arguments that follow, under the same process id."""
+
 _DROPPED_PREFIXES = ("TTS_", "EDGE_", "VIDEO_", "GRPC_", "OTEL_", "PYTEST_", "COV_")
 
 
@@ -49,7 +58,8 @@ class StartProcess(Protocol):
 class ServiceProcess:
     """One `python -m module` with its log. Start it through the `start_process` fixture.
 
-    The environment is this one's without settings of services and proxies, plus `env`.
+    The environment is this one's without settings of services and proxies, plus `env`. It dies with
+    the thread that starts it, so start it from the main thread, where tests run.
     """
 
     def __init__(self, module: str, *arguments: str, env: Mapping[str, str] | None = None) -> None:
@@ -59,7 +69,7 @@ class ServiceProcess:
         self._changed = threading.Condition()
         self._ended = False
         self.popen = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", "-m", module, *arguments],
+            [*_LAUNCHER, "-X", "faulthandler", "-m", module, *arguments],
             cwd=ROOT,
             env=_environment(env or {}),
             stdin=subprocess.DEVNULL,

@@ -5,8 +5,6 @@ own: reading the environment (`services.runtime.settings`), what the values do. 
 (a public address without a key is refused unless anonymous access is allowed explicitly).
 """
 
-# ruff: noqa: RUF009  # setting() and group() declare fields; they hold no value to share
-
 from __future__ import annotations
 
 import ipaddress

@@ -83,14 +83,13 @@ class Engine:
         ticket = self.admission.admit(request.identity.session_id)
         return Synthesis(self, planned, ticket)
 
-    def close(self) -> bool:
-        """Refuse everything new and free the threads; True when no thread is in the adapter.
+    def close(self) -> None:
+        """Refuse everything new and let each thread end when it has left the adapter.
 
-        With False the adapter must not be closed yet: a thread is still inside a step.
+        The adapter may be closed once `admission.empty` has returned, not before.
         """
         self.admission.drain()
         self.workers.shutdown(wait=False, cancel_futures=True)
-        return self.admission.busy == 0
 
 
 class Synthesis:

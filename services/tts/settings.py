@@ -5,8 +5,6 @@ Owns: what an operator can set. Does not own: reading them (`__main__`), the opt
 is used.
 """
 
-# ruff: noqa: RUF009  # setting() and group() declare fields; they hold no value to share
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -111,7 +111,7 @@ class Speaking:
         finally:
             close = getattr(steps, "close", None)
             if close is not None:
-                pass
+                self._guarded(close)
 
     def _guarded(self, call: Callable[[], Value]) -> Value:
         """Run a part of the adapter: time it, and let none of its exceptions out."""

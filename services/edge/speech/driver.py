@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ from services.edge.speech.events import (
     ShutdownRequested,
     StartSegment,
 )
-from services.edge.speech.messages import SessionConfig
+from services.edge.speech.messages import InputText, SessionConfig
 from services.edge.speech.metrics import SpeechMetrics
 from services.edge.speech.refusals import error_message
 from services.edge.speech.terms import SpeechTerms
@@ -49,6 +50,9 @@ from services.edge.stall import GuardedConnection, StallWatch
 from services.runtime.logging import get_logger, log_context
 
 _LOGGER = get_logger(__name__)
+
+_LONG_TEXT = 2048
+"""Characters beyond which a text would hold up every other session noticeably."""
 
 BINARY_FRAME = failure(
     Reason.INVALID_MESSAGE, "Binary messages are not accepted; messages are JSON text."
@@ -103,6 +107,9 @@ class SpeechConnection:
         websocket.watch = self._stall
         self._group = asyncio.TaskGroup()
         self._segments: dict[str, asyncio.Task[None]] = {}
+        self._held: deque[Event] = deque()
+        self._digested = asyncio.Event()
+        self._digested.set()
         self._timer: asyncio.TimerHandle | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._closing = Close(1000, "")
@@ -119,10 +126,8 @@ class SpeechConnection:
             except* ConnectionClosed:
                 pass
             except* Exception as faults:
-                _LOGGER.error("session_fault", exc_info=faults)
+                _LOGGER.error("session_fault", error=faults)
                 await self._apologise()
-            finally:
-                self._disarm()
 
     def shut_down(self, *, final: bool) -> None:
         """Tell the session that the process is ending; `final`: end it at once."""
@@ -137,7 +142,7 @@ class SpeechConnection:
         try:
             while True:
                 frame = await self._websocket.recv()
-                self._take_in(frame)
+                await self._take_in(frame)
                 if self._outbox.overfull:
                     # A peer that asks and does not read is read no further until it does.
                     await self._outbox.room()
@@ -145,6 +150,7 @@ class SpeechConnection:
             self._dispatch(PeerVanished())
         finally:
             self._outbox.end(discard=True)
+            self._disarm()  # a timer must not start a task in a group that has ended
 
     async def _write(self) -> None:
         """Send frames in order; the only place that does."""
@@ -175,6 +181,7 @@ class SpeechConnection:
                         if not heard and isinstance(identified.update, AudioChunk):
                             heard = True
                             self._metrics.first_audio(self._loop.time() - started)
+                        await self._digested.wait()
                         self._dispatch(SegmentUpdated(request_id, identified.update))
                         await self._outbox.room()
                 outcome = "spoken"
@@ -186,7 +193,7 @@ class SpeechConnection:
                 self._segments.pop(request_id, None)
                 self._metrics.segment_ended(outcome)
 
-    def _take_in(self, frame: str | bytes) -> None:
+    async def _take_in(self, frame: str | bytes) -> None:
         """Turn one frame into an event of the session."""
         if isinstance(frame, bytes):
             self._reject(BINARY_FRAME)
@@ -202,15 +209,38 @@ class SpeechConnection:
             return
         if isinstance(decoded.message, SessionConfig):
             self._dispatch(CapabilitiesChanged(self._backend.capabilities()))
-        self._dispatch(FrameReceived(decoded.message, decoded.warnings))
+        received = FrameReceived(decoded.message, decoded.warnings)
+        if isinstance(decoded.message, InputText) and len(decoded.message.text) > _LONG_TEXT:
+            await self._digest(received)
+        else:
+            self._dispatch(received)
 
     def _reject(self, cause: Failure) -> None:
         self._metrics.frame_rejected(cause.reason)
         self._dispatch(FrameRejected(cause))
 
+    async def _digest(self, event: FrameReceived) -> None:
+        """Let the session take a long text on a thread: its rules cost microseconds a character.
+
+        What else happens to the session meanwhile comes after it, in order.
+        """
+        self._digested.clear()
+        # When this is cancelled nothing may touch the session again: the thread still does.
+        actions = await asyncio.to_thread(self._core.receive, event, self._loop.time())
+        self._digested.set()
+        self._perform_all(actions)
+        while self._held:
+            self._dispatch(self._held.popleft())
+
     def _dispatch(self, event: Event) -> None:
         """Let the session take an event and do what it wants done. Never waits."""
-        for action in self._core.receive(event, self._loop.time()):
+        if self._digested.is_set():
+            self._perform_all(self._core.receive(event, self._loop.time()))
+        else:
+            self._held.append(event)  # a few at most: the pumps wait, and nothing is read
+
+    def _perform_all(self, actions: list[Action]) -> None:
+        for action in actions:
             self._perform(action)
         self._arm()
 

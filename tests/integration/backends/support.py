@@ -66,6 +66,7 @@ async def backend(
     targets: Sequence[str],
     *,
     ready: int | None = None,
+    pool: PoolSettings = QUIET_POOL,
     timing: Timing | None = None,
     known_profiles: Collection[str] = ("zh_en_special_v1",),
     **settings: Any,
@@ -74,7 +75,7 @@ async def backend(
     async with TtsBackend(
         replace(TtsBackendSettings(targets=tuple(targets)), **settings),
         known_profiles=known_profiles,
-        pool=QUIET_POOL,
+        pool=pool,
         timing=timing,
         resolve=nothing_resolves,
     ) as subject:

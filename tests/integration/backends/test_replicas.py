@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from contracts.capabilities import TaskType, Voice
-from contracts.errors import Reason
+from contracts.errors import Reason, WeirError
 from contracts.modality import Accepted
 from services.edge.backends.settings import TtsBackendSettings
 from services.edge.backends.targets import Address, Target
@@ -23,6 +23,7 @@ from tests.integration.backends.scripted import (
     Replica,
     fails,
     running,
+    speaks,
     whole,
 )
 from tests.integration.backends.support import QUIET_POOL, REQUEST, FakeTime, backend, collect
@@ -96,8 +97,9 @@ async def test_a_profile_that_the_edge_lacks_is_ignored_with_one_line_in_the_log
     with caplog.at_level(logging.WARNING, "services.edge.backends"):
         async with running(replica) as targets, backend(targets) as subject:
             assert subject.capabilities() == CAPABILITIES
-            subject.refresh()
-            await replica.asked_times(replica.asked + 1)
+            for _ in range(2):  # the answer to the first is read before the second is asked
+                subject.refresh()
+                await replica.asked_times(replica.asked + 1)
     ignored = [r for r in caplog.records if r.getMessage() == "profile_ignored"]
     assert [r.__dict__["weir_fields"]["profile"] for r in ignored] == ["zh_en_special_v9"]
 
@@ -143,6 +145,30 @@ async def test_a_replica_that_failed_is_avoided_for_a_while_and_then_used_again(
         time.now += 60.0
         await collect(subject)
         assert len(flaky.requests) == 2
+
+
+async def test_a_replica_that_takes_a_segment_again_is_no_outlier_any_more() -> None:
+    """WEIR-132: it need not wait until its time is over."""
+    pool = replace(QUIET_POOL, outlier_backoff_first_s=5.0)
+    first = Replica(fails(Reason.OVERLOADED), speaks())
+    second = Replica(speaks(), fails(Reason.OVERLOADED), speaks())
+    timing = FakeTime().timing()
+    async with running(first, second) as targets, backend(targets, pool=pool, timing=timing) as it:
+        await collect(it)
+        await collect(it)
+        assert (first.attempts, second.attempts) == ([1, 2], [2, 1])
+        await collect(it)
+    assert (len(first.requests), len(second.requests)) == (3, 2)
+
+
+async def test_a_replica_that_loses_a_segment_is_asked_at_once_whether_it_is_still_there() -> None:
+    """WEIR-132: what is offered does not wait for the next interval to become true."""
+    replica = Replica()
+    async with running(replica) as targets, backend(targets) as subject:
+        await replica.server.stop(None)
+        with pytest.raises(WeirError):
+            await collect(subject, deadline_s=0.2)
+        assert await subject.wait_until(lambda: subject.capabilities() is None, PATIENCE_S)
 
 
 async def test_names_are_looked_up_again_and_replicas_come_and_go() -> None:

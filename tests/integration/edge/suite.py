@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tests.integration.edge.client import PATIENCE_S
-from tests.processes import ServiceProcess, StartProcess
+from tests.processes import READY_TIMEOUT_S, ServiceProcess, StartProcess
 
 POLL_S = 0.01
 
@@ -48,18 +48,26 @@ class HttpResponse:
 
 async def start_tts(start: StartProcess, options: str = "", **env: str) -> ServiceProcess:
     """Start one replica with the tone adapter and its options."""
-    return await start("services.tts", **{**TTS_ENV, "TTS_ADAPTER_OPTIONS": options, **env})
+    settings = {**TTS_ENV, "TTS_ADAPTER_OPTIONS": options, **env}
+    return await start("services.tts", ready_timeout_s=READY_TIMEOUT_S, **settings)
 
 
 async def start_edge(
-    start: StartProcess, *replicas: ServiceProcess | str, ready: bool = True, **env: str
+    start: StartProcess, *replicas: ServiceProcess | str, **env: str
 ) -> ServiceProcess:
-    """Start an edge for these replicas; wait until it has found one unless `ready` is False."""
-    targets = ",".join(r if isinstance(r, str) else r.address for r in replicas)
-    edge = await start("services.edge", **{**EDGE_ENV, "EDGE_TTS_TARGETS": targets, **env})
-    if ready:
-        await until_ready(edge.address)
+    """Start an edge for these replicas, and wait until it has found one."""
+    edge = await launch_edge(start, *replicas, **env)
+    await until_ready(edge.address)
     return edge
+
+
+async def launch_edge(
+    start: StartProcess, *replicas: ServiceProcess | str, **env: str
+) -> ServiceProcess:
+    """Start an edge; it listens, whether or not there is a replica."""
+    targets = ",".join(r if isinstance(r, str) else r.address for r in replicas)
+    settings = {**EDGE_ENV, "EDGE_TTS_TARGETS": targets, **env}
+    return await start("services.edge", ready_timeout_s=READY_TIMEOUT_S, **settings)
 
 
 async def until_ready(address: str) -> None:
@@ -136,7 +144,7 @@ def shared_processes(*, show: Callable[[], bool]) -> Iterator[StartProcess]:
     started: list[ServiceProcess] = []
 
     async def start(
-        module: str, *arguments: str, ready_timeout_s: float | None = PATIENCE_S, **env: str
+        module: str, *arguments: str, ready_timeout_s: float | None = READY_TIMEOUT_S, **env: str
     ) -> ServiceProcess:
         process = ServiceProcess(module, *arguments, env=env)
         started.append(process)

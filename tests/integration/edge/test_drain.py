@@ -107,6 +107,24 @@ async def test_a_peer_that_reads_nothing_does_not_hold_up_the_end(
         writer.close()
 
 
+async def test_a_peer_that_never_asks_does_not_hold_up_the_end(
+    start_process: StartProcess, tone: ServiceProcess
+) -> None:
+    """WEIR-065: a connection whose handshake has not come is not waited for."""
+    edge = await start_edge(start_process, tone, EDGE_CLOSE_TIMEOUT_S="2")
+    host, _, port = edge.address.partition(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    try:
+        async with connected(edge.address, STREAMED) as client:
+            await client.pong()  # the other connection has been taken by now
+            edge.terminate()
+            assert (await client.closed())[0] == 1012
+        assert await edge.exited(10) == 0
+        assert not [line for line in edge.logs() if line["level"] in ("warning", "error")]
+    finally:
+        writer.close()
+
+
 async def test_the_drain_is_told_by_readiness(
     start_process: StartProcess, slow_tone: ServiceProcess
 ) -> None:

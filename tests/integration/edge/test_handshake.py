@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from tests.integration.edge.client import STREAMED, connected
-from tests.integration.edge.suite import http_get, start_edge
+from tests.integration.edge.suite import http_get, launch_edge, start_edge
 from tests.processes import ServiceProcess, StartProcess
 
 
@@ -152,7 +152,7 @@ async def test_plain_http_is_answered_with_its_status(
 
 async def test_without_a_replica_the_edge_lives_and_says_so(start_process: StartProcess) -> None:
     """WEIR-172: alive, not ready, documents unavailable; a session learns it and stays open."""
-    edge = await start_edge(start_process, "127.0.0.1:1", ready=False)
+    edge = await launch_edge(start_process, "127.0.0.1:1")
     assert (await http_get(edge.address, "/healthz", host="probe.example")).status == 200
     assert (await http_get(edge.address, "/readyz")).status == 503
     unavailable = await http_get(edge.address, "/v1/capabilities")

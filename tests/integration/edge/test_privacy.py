@@ -59,4 +59,7 @@ async def test_no_log_of_any_process_holds_what_a_user_sent(start_process: Start
         # The failure of the one segment is told in both logs under the id the client was given.
         told = [line for line in process.logs() if line.get("request_id") == request_id]
         assert told, f"{process.module} tells nothing of {request_id}"
+        for line in process.logs():
+            if line["level"] in ("warning", "error"):
+                assert line["request_id"] == request_id, line["event"]
         assert all(line["session_id"] == request_id.split(".")[0] for line in told)

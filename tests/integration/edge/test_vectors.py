@@ -28,11 +28,9 @@ async def test_a_client_sees_the_conversation_of_the_vector(
 ) -> None:
     """WEIR-155: the running server says what the pure session says, message for message."""
     address = edge
-    if vector.get("limits") or not vector.get("reachable", True):
-        limits = {f"EDGE_SPEECH_{n.upper()}": str(v) for n, v in vector.get("limits", {}).items()}
-        reachable = vector.get("reachable", True)
-        replica = tone if reachable else "127.0.0.1:1"
-        address = (await start_edge(start_process, replica, ready=reachable, **limits)).address
+    if vector.get("limits"):
+        limits = {f"EDGE_SPEECH_{name.upper()}": str(v) for name, v in vector["limits"].items()}
+        address = (await start_edge(start_process, tone, **limits)).address
     async with connected(address) as client:
         seen = await _play(client, vector["steps"])
     told = [{key: message[key] for key in INDEPENDENT if key in message} for message in seen]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
+import subprocess
+import sys
 
 import grpc.aio
+import psutil
 import pytest
 
 from contracts.errors import Reason
 from services.runtime.channel import owned_call
 from services.runtime.errors import failure_of_rpc_error
 from tests.integration.runtime.serving import client_of
-from tests.processes import ProcessError, ServiceProcess, StartProcess
+from tests.processes import ROOT, ProcessError, ServiceProcess, StartProcess
 
 SAMPLE = "tests.integration.runtime.sample_service"
 ENDLESS = b"1000"
@@ -163,6 +167,22 @@ async def test_a_process_that_dies_early_fails_the_test_with_its_log(
     await slow.event("starting")
     with pytest.raises(ProcessError, match=r"wrote no 'ready' line(.|\n)*starting"):
         await slow.ready(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
+def test_a_process_ends_with_the_test_run_that_started_it() -> None:
+    """WEIR-080: also when the run is killed and can end nothing itself."""
+    program = (
+        "import os; from tests.processes import ServiceProcess; "
+        f"process = ServiceProcess({SAMPLE!r}, env={{'SAMPLE_SLOW': '1'}}); "
+        "process._wait_for('starting', 30); print(process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert run.returncode == -signal.SIGKILL
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(int(run.stdout)).wait(10)
 
 
 async def get(address: str, path: str, method: str = "GET") -> tuple[int, str]:

@@ -118,9 +118,8 @@ class EmbeddedAdapter:
         chinese, kokoro, voices = self._load_chinese(english)
         capabilities = capabilities_of(voices)
         self._loaded = _Loaded(capabilities, hibari, english, kokoro, chinese)
-        for text in ("Ready.", "好。") if kokoro else ("Ready.",):
-            for _ in self.synthesize(Utterance(text, capabilities.default_voice)):
-                pass
+        for _ in self.synthesize(Utterance("Ready.", capabilities.default_voice)):
+            pass  # the first run of a session is slow
 
     def close(self) -> None:
         """Free the models. An utterance in work keeps what it uses until its iterator is closed."""
@@ -173,6 +172,7 @@ class EmbeddedAdapter:
             voices,
             lambda voice: samples[is_chinese_voice(voice)],
         )
+        kokoro.calibrate(DEFAULT_CHINESE_VOICE)
         return chinese, kokoro, tuple(voices)
 
     def _chinese_problem(self) -> str | None:

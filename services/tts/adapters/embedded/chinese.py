@@ -21,6 +21,8 @@ from services.tts.adapters.embedded.phonemes import PAUSE, Phonemes, joined, of_
 from services.tts.adapters.embedded.routing import english_runs, is_han
 from services.tts.adapters.words import SourceWord
 
+_LOG = logging.getLogger(__name__)
+
 _MARKS = {
     **dict.fromkeys("，、,", ", "),
     **dict.fromkeys("。．.", ". "),
@@ -44,13 +46,15 @@ _RUN = re.compile(r"[A-Za-zÀ-ɏ0-9'’]+(?:[ -][A-Za-zÀ-ɏ0-9'’]+)*")
 
 
 def load_chinese_reader(english: EnglishReader) -> ChineseReader:
-    """Load the normalizer and the word list; about a second."""
+    """Load the normalizer and the word list: about two seconds."""
     # Neither is typed; importing them by name keeps that in this one place.
     wetext = importlib.import_module("wetext")
     jieba = importlib.import_module("jieba")
     jieba.setLogLevel(logging.WARNING)
     jieba.initialize()
-    return ChineseReader(wetext.Normalizer(lang="zh", operator="tn"), jieba.lcut, english)
+    normalizer = wetext.Normalizer(lang="zh", operator="tn")
+    normalizer.normalize_with_mapping("1")  # reads its tables on first use
+    return ChineseReader(normalizer, jieba.lcut, english)
 
 
 class ChineseReader:
@@ -108,8 +112,12 @@ class ChineseReader:
         """Return the clause as it is read aloud, and the word of each of its characters."""
         if not any(map(str.isdigit, clause)):
             return clause, owners
-        with self._lock:
-            result = self._normalizer.normalize_with_mapping(clause)
+        try:
+            with self._lock:
+                result = self._normalizer.normalize_with_mapping(clause)
+        except Exception as error:  # the package's own type, for texts it cannot trace
+            _LOG.warning("a clause was not normalized: %s", type(error).__name__)
+            return clause, owners
         text: list[str] = []
         spoken: list[int] = []
         position = 0

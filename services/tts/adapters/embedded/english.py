@@ -7,12 +7,18 @@ normalizer; one source word may become several spoken ones and the other way rou
 
 from __future__ import annotations
 
+import logging
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from services.tts.adapters.embedded.alignment import UNASSIGNED, align
 from services.tts.adapters.embedded.phonemes import PAUSE, Phonemes, is_silent, joined, of_word
+
+_LOG = logging.getLogger(__name__)
+_LONG_NUMBER = re.compile(r"[0-9]{13,}|[0-9]+(?:,[0-9]{3}){5,}")
+_PHONEME_MARKUP = re.compile(r"\]\(/")
 
 
 class EnglishReader:
@@ -44,10 +50,30 @@ class EnglishReader:
         return joined(parts)
 
     def _tokens(self, text: str) -> list[Any]:
+        # The package has no words for such numbers: read digit by digit, as one would aloud.
+        text = _LONG_NUMBER.sub(lambda match: " ".join(match.group().replace(",", "")), text)
+        # Text is text: what looks like the package's markup for raw phonemes is read, not obeyed.
+        text = _PHONEME_MARKUP.sub("] (/", text)
+        try:
+            return self._phonemized(text)
+        except Exception:  # faults of the package have no common type
+            # One odd word must not silence the sentence.
+            return [token for word in text.split() for token in self._one_word(word)]
+
+    def _one_word(self, word: str) -> list[Any]:
+        try:
+            return self._phonemized(f"{word} ")
+        except Exception as error:  # as above
+            _LOG.warning("a word was left out: the G2P failed with %s", type(error).__name__)
+            return []
+
+    def _phonemized(self, text: str) -> list[Any]:
         with self._lock:
             tokens = self._g2p.phonemize_tokens(self._g2p.tokenize(self._normalize(text)))
         for token in tokens:
             token.phonemes = token.phonemes or ""
+        if tokens and text[-1:].isspace():
+            tokens[-1].whitespace = " "
         return list(tokens)
 
 

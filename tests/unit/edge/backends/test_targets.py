@@ -29,7 +29,7 @@ def test_a_list_names_addresses_and_names_in_its_order() -> None:
 )
 def test_an_entry_that_is_no_target_is_named_in_the_error(entry: str) -> None:
     """WEIR-050: the operator sees which entry is at fault."""
-    with pytest.raises(ValueError, match="must be host:port|no IPv6 address") as caught:
+    with pytest.raises(ValueError, match=r"must be host:port|no IPv6 address") as caught:
         parse_targets(("127.0.0.1:1", entry))
     assert repr(entry) in str(caught.value)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.tts.adapters.embedded.alignment import align, shares
+from services.tts.adapters.embedded.english import EnglishReader
 from services.tts.adapters.embedded.kokoro_voice import SHORTEST_WINDOW_FRAMES, windows
 from services.tts.adapters.embedded.phonemes import Phonemes, joined, of_word, pause
 from services.tts.adapters.embedded.routing import (
@@ -187,3 +188,50 @@ def test_windows_cover_a_chunk_without_stumps(first: int, length: int) -> None:
     assert cut[-1][1] == first + length
     assert all(one[1] == other[0] for one, other in pairwise(cut))
     assert all(end - start >= min(length, SHORTEST_WINDOW_FRAMES) for start, end in cut)
+
+
+class _Token:
+    """A token as the G2P package makes it."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.phonemes, self.whitespace = text, text.lower(), " "
+
+
+class _FragileG2P:
+    """Fails on a word with an X, as the package fails on numbers beyond its scale."""
+
+    def tokenize(self, text: str) -> list[_Token]:
+        if "X" in text:
+            raise IndexError
+        return [_Token(word) for word in text.split()]
+
+    def phonemize_tokens(self, tokens: list[_Token]) -> list[_Token]:
+        return tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "symbols", "words"),
+    [
+        ("ab cd", "ab cd", (0, 0, -1, 1, 1)),
+        ("ab X cd", "ab cd", (0, 0, -1, 2, 2)),
+        ("X", "", ()),
+    ],
+)
+def test_a_word_that_the_g2p_fails_on_does_not_silence_its_sentence(
+    text: str, symbols: str, words: tuple[int, ...]
+) -> None:
+    """WEIR-332: the other words are spoken and keep their index."""
+    pytest.importorskip("hibari")
+    reader = EnglishReader(_FragileG2P())
+    assert reader.read(text, list(enumerate(text.split()))) == Phonemes(symbols, words)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1" * 5000, "$" + "9" * 40, "1,000,000,000,000,000,000,000,000,000,000,000,000", "[a](/b/)"],
+)
+def test_english_that_breaks_the_g2p_package_is_still_read(text: str) -> None:
+    """WEIR-332: numbers of any length, and markup that is only text."""
+    g2p = pytest.importorskip("hibari.g2p")
+    words = [(0, text)]
+    assert EnglishReader(g2p.G2P()).read(text, words).audible
