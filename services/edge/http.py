@@ -23,6 +23,7 @@ from contracts.errors import Failure, Reason, failure
 
 SUBPROTOCOL = Subprotocol("weir.v1")
 SPEECH_PATH = "/v1/audio/speech/stream"
+VIDEO_PATH = "/v1/realtime/video"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Document = Callable[[], object | Failure]

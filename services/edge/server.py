@@ -1,8 +1,9 @@
 """The edge process: one port for WebSocket sessions and plain HTTP.
 
 Owns: listening, admission of connections, draining all sessions. Does not own: a session (its
-driver), the backends, signals (`services.runtime.lifecycle`). Enforces: WEIR-160 (sessions are
-bounded), WEIR-181 (a drain lets what is being spoken end and then closes with 1012).
+driver), what stands at a path (`endpoints`, `documents`), signals (`services.runtime.lifecycle`).
+Enforces: WEIR-160 (sessions are bounded), WEIR-181 (a drain lets what is being spoken or shown end,
+and then closes with 1012).
 """
 
 from __future__ import annotations
@@ -12,54 +13,41 @@ import contextlib
 import logging
 import os
 import socket
-import uuid
-from collections.abc import Awaitable
-from dataclasses import replace
+from collections.abc import Awaitable, Mapping
 from typing import cast
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from contracts.capabilities import SpeechCapabilities
-from contracts.errors import Failure, Reason, failure
-from services.edge.backends.tts import TtsBackend
-from services.edge.documents import capabilities_document, voices_document
-from services.edge.http import SPEECH_PATH, SUBPROTOCOL, Doorway, select_subprotocol
+from contracts.errors import Failure
+from services.edge.admission import FULL, SHUTTING_DOWN
+from services.edge.endpoints import Connection, Endpoint
+from services.edge.http import SUBPROTOCOL, Document, Doorway, select_subprotocol
 from services.edge.settings import EdgeSettings
-from services.edge.speech.codec import encode
-from services.edge.speech.driver import SpeechConnection
-from services.edge.speech.metrics import SpeechMetrics
-from services.edge.speech.refusals import error_message, shutting_down
-from services.edge.speech.terms import SpeechTerms
 from services.edge.stall import GuardedConnection
 from services.runtime.logging import get_logger
-from services.runtime.metrics import Metrics
 
 _LOGGER = get_logger(__name__)
 
 _WRITE_LIMIT_BYTES = 32 * 1024
 _UNSENT_BYTES = 32 * 1024
 _READ_QUEUE_FRAMES = 16
-_FULL_RETRY_MS = 1000
-
-FULL = failure(
-    Reason.OVERLOADED,
-    "The edge serves as many connections as it may; try again.",
-    retry_after_ms=_FULL_RETRY_MS,
-)
 
 
 class EdgeServer:
     """Serves sessions between `start` and `close`; `services.runtime.lifecycle` drives it."""
 
     def __init__(
-        self, settings: EdgeSettings, backend: TtsBackend, terms: SpeechTerms, metrics: Metrics
+        self,
+        settings: EdgeSettings,
+        endpoints: Mapping[str, Endpoint],
+        documents: Mapping[str, Document],
     ) -> None:
+        """Both by their path."""
         self._settings = settings
-        self._backend = backend
-        self._terms = terms
-        self._speech_metrics = SpeechMetrics(metrics)
-        self._connections: set[SpeechConnection] = set()
+        self._endpoints = endpoints
+        self._documents = documents
+        self._connections: set[Connection] = set()
         self._server: Server | None = None
         self._draining = False
         self._empty = asyncio.Event()
@@ -67,13 +55,19 @@ class EdgeServer:
 
     @property
     def ready(self) -> bool:
-        """True when new sessions can be served."""
-        return not self._draining and self._capabilities() is not None
+        """True when new sessions can be served, be it of one kind only.
+
+        A service that is away, or not deployed, must not take the other one down with the edge.
+        """
+        return not self._draining and any(
+            endpoint.backend.capabilities() is not None for endpoint in self._endpoints.values()
+        )
 
     async def start(self) -> str:
         """Listen; return `host:port` as a client on this machine dials it. Raises OSError."""
         settings = self._settings
-        self._backend.start()
+        for endpoint in self._endpoints.values():
+            endpoint.backend.start()
         # The library reports every handshake and every end of a connection; ours are in `driver`.
         logging.getLogger("websockets").setLevel(logging.WARNING)
         try:
@@ -126,7 +120,8 @@ class EdgeServer:
         if self._server is not None:
             self._server.close()
             await self._within(1 / 4, self._server.wait_closed())
-        await self._backend.aclose()
+        for endpoint in self._endpoints.values():
+            await endpoint.backend.aclose()
 
     async def _within(self, share: float, end: Awaitable[object]) -> None:
         """Wait for `end`, at most for a share of the time that closing may take."""
@@ -135,18 +130,17 @@ class EdgeServer:
                 await end
 
     async def _handle(self, websocket: ServerConnection) -> None:
+        assert websocket.request is not None  # the handshake is over
+        endpoint = self._endpoints[websocket.request.path.partition("?")[0]]  # the doorway saw it
         if self._draining:  # its handshake was under way when the drain began
-            await self._refuse(websocket, shutting_down())
+            await self._refuse(websocket, endpoint, SHUTTING_DOWN)
             return
         if len(self._connections) >= self._settings.connection.max_sessions:
-            await self._refuse(websocket, FULL)
+            await self._refuse(websocket, endpoint, FULL)
             return
         assert isinstance(websocket, GuardedConnection)  # `start` has them made
         _tune(websocket, self._settings.connection.send_deadline_s)
-        terms = replace(self._terms, session_id=f"speech-{uuid.uuid4().hex}")
-        connection = SpeechConnection(
-            websocket, self._backend, terms, self._settings.transmission(), self._speech_metrics
-        )
+        connection = endpoint.connect(websocket)
         self._connections.add(connection)
         self._empty.clear()
         try:
@@ -156,29 +150,23 @@ class EdgeServer:
             if not self._connections:
                 self._empty.set()
 
-    async def _refuse(self, websocket: ServerConnection, cause: Failure) -> None:
+    async def _refuse(
+        self, websocket: ServerConnection, endpoint: Endpoint, cause: Failure
+    ) -> None:
         # WEIR-160: the refusal itself is bounded by the close timeout of the library.
-        self._speech_metrics.session_refused()
+        endpoint.connections.session_refused()
         with contextlib.suppress(ConnectionClosed):
-            await websocket.send(encode(error_message(cause).message))
+            await websocket.send(endpoint.refusal(cause))
             await websocket.close(cause.rule.close_code or 1013, cause.websocket_code)
 
     def _doorway(self) -> Doorway:
         return Doorway(
             hosts=self._settings.hosts(),
             origins=self._settings.origins(),
-            websocket_paths=frozenset({SPEECH_PATH}),
-            documents={
-                "/v1/capabilities": lambda: capabilities_document(
-                    self._capabilities(), self._terms
-                ),
-                "/v1/audio/voices": lambda: voices_document(self._capabilities()),
-            },
+            websocket_paths=frozenset(self._endpoints),
+            documents=self._documents,
             ready=lambda: self.ready,
         )
-
-    def _capabilities(self) -> SpeechCapabilities | None:
-        return self._backend.capabilities()
 
     def _address(self) -> str:
         assert self._server is not None

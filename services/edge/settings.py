@@ -8,11 +8,19 @@ own: reading the environment (`services.runtime.settings`), what the values do. 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from services.edge.backends.settings import PoolSettings, TtsBackendSettings
+from contracts.video import MAX_FRAMES, MAX_PROMPT_CHARACTERS
+from services.edge.backends.settings import (
+    PoolSettings,
+    TtsBackendSettings,
+    VideoBackendSettings,
+)
+from services.edge.link import LinkSettings
 from services.edge.speech.driver import Transmission
 from services.edge.speech.terms import SpeechLimits
+from services.edge.video.messages import MAX_FRAME_RATE
+from services.edge.video.terms import VideoLimits
 from services.runtime.admin import AdminSettings
 from services.runtime.lifecycle import DrainSettings
 from services.runtime.logging import LogSettings
@@ -34,8 +42,8 @@ class SpeechSettings:
     strict: bool = setting(
         "EDGE_STRICT",
         False,
-        "Refuse a model or voice that is not served, where otherwise the default serves with a "
-        "warning.",
+        "Refuse a model or voice that is not served, and in a video what the model does not read, "
+        "where otherwise the default serves with a warning.",
     )
     config_timeout_s: float = setting(
         "EDGE_SPEECH_CONFIG_TIMEOUT_S",
@@ -114,6 +122,115 @@ class SpeechSettings:
             ready_segments=self.ready_segments,
             segment_file_bytes=self.segment_file_bytes,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class VideoSettings:
+    """The video endpoint: its limits."""
+
+    start_timeout_s: float = setting(
+        "EDGE_VIDEO_START_TIMEOUT_S",
+        10.0,
+        "Time in which session.start must arrive.",
+        unit="s",
+        minimum=0.05,
+    )
+    start_message_characters: int = setting(
+        "EDGE_VIDEO_START_MESSAGE_CHARACTERS",
+        4 * 1024 * 1024,
+        "Greatest length of a session.start message.",
+        unit="characters",
+        minimum=1024,
+    )
+    message_characters: int = setting(
+        "EDGE_VIDEO_MESSAGE_CHARACTERS",
+        128 * 1024,
+        "Greatest length of any other message.",
+        unit="characters",
+        minimum=256,
+    )
+    stall_timeout_s: float = setting(
+        "EDGE_VIDEO_STALL_TIMEOUT_S",
+        60.0,
+        "Time without a sign of progress after which a generation is given up; it stands still "
+        "while generation waits for its viewer.",
+        unit="s",
+        minimum=0.05,
+    )
+    gated_timeout_s: float = setting(
+        "EDGE_VIDEO_GATED_TIMEOUT_S",
+        120.0,
+        "Time that a video may stand still for a pause or for playback without a new "
+        "session.playback.",
+        unit="s",
+        minimum=0.05,
+    )
+    session_s: float = setting(
+        "EDGE_VIDEO_SESSION_S",
+        1800.0,
+        "Greatest duration of a session; then it ends as with session.stop.",
+        unit="s",
+        minimum=0.05,
+    )
+    drain_s: float = setting(
+        "EDGE_VIDEO_DRAIN_S",
+        15.0,
+        "Time that a running video still has when the edge drains; then it ends as with "
+        "session.stop. Less than EDGE_DRAIN_DEADLINE_S by what one chunk takes.",
+        unit="s",
+        minimum=0.0,
+    )
+    max_pixels: int = setting(
+        "EDGE_VIDEO_MAX_PIXELS",
+        1280 * 720,
+        "Greatest width times height of a video.",
+        unit="pixels",
+        minimum=256,
+    )
+    max_frames_per_second: int = setting(
+        "EDGE_VIDEO_MAX_FPS",
+        60,
+        "Greatest frame rate of a video.",
+        unit="frames per second",
+        minimum=1,
+        maximum=MAX_FRAME_RATE,
+    )
+    max_num_frames: int = setting(
+        "EDGE_VIDEO_MAX_NUM_FRAMES",
+        MAX_FRAMES,
+        "Greatest count of frames of a video that has an end.",
+        unit="frames",
+        minimum=1,
+        maximum=MAX_FRAMES,
+    )
+    prompt_characters: int = setting(
+        "EDGE_VIDEO_PROMPT_CHARACTERS",
+        MAX_PROMPT_CHARACTERS,
+        "Greatest length of a prompt.",
+        unit="characters",
+        minimum=1,
+        maximum=MAX_PROMPT_CHARACTERS,
+    )
+    pending_interactions: int = setting(
+        "EDGE_VIDEO_PENDING_INTERACTIONS",
+        64,
+        "Interactions of one session that may wait for the answer of the video service.",
+        unit="interactions",
+        minimum=1,
+        maximum=10_000,
+    )
+    chunks_ahead: int = setting(
+        "EDGE_VIDEO_CHUNKS_AHEAD",
+        2,
+        "Chunks that generation may be ahead of what the viewer has taken.",
+        unit="chunks",
+        minimum=1,
+        maximum=100,
+    )
+
+    def limits(self) -> VideoLimits:
+        """Return the limits of a session."""
+        return VideoLimits(**{f.name: getattr(self, f.name) for f in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +326,8 @@ class EdgeSettings:
     pool: PoolSettings = group(PoolSettings)
     channel: ChannelSettings = group(ChannelSettings)
     speech: SpeechSettings = group(SpeechSettings)
+    video_backend: VideoBackendSettings = group(VideoBackendSettings)
+    video: VideoSettings = group(VideoSettings)
     connection: ConnectionSettings = group(ConnectionSettings)
     log: LogSettings = group(LogSettings)
     drain: DrainSettings = group(DrainSettings)
@@ -232,9 +351,15 @@ class EdgeSettings:
         return frozenset(origin.lower().rstrip("/") for origin in self.allowed_origins)
 
     def transmission(self) -> Transmission:
-        """Return how connections are driven."""
+        """Return how connections to the speech endpoint are driven."""
         return Transmission(
             retry_deadline_s=self.speech.retry_deadline_s,
+            link=self.link(),
+        )
+
+    def link(self) -> LinkSettings:
+        """Return how any connection is written to."""
+        return LinkSettings(
             send_deadline_s=self.connection.send_deadline_s,
             outbox_bytes=self.connection.outbox_bytes,
             outbox_frames=self.connection.outbox_frames,

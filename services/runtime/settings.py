@@ -232,7 +232,7 @@ def _check(rule: Rule, value: Any, kind: Any) -> None:
     if rule.maximum is not None and value > rule.maximum:
         raise ValueError(f"{value} is above the maximum of {rule.maximum}{unit}")
     if rule.choices is not None:
-        items = value if kind is TEXTS else (value,)
+        items = value if kind == TEXTS else (value,)
         for item in items:
             if item not in rule.choices:
                 shown = "the value" if rule.secret else repr(item)

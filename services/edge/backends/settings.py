@@ -155,3 +155,49 @@ class TtsBackendSettings:
     def retry_backoff(self) -> Backoff:
         """Waits between attempts."""
         return Backoff(self.retry_backoff_first_s, self.retry_backoff_most_s)
+
+
+@dataclass(frozen=True, slots=True)
+class VideoBackendSettings:
+    """Where the video replicas are, and how long the search for one may take."""
+
+    targets: tuple[str, ...] = setting(
+        "EDGE_VIDEO_TARGETS",
+        ("127.0.0.1:50052",),
+        "Video replicas: host:port, separated by commas, as for EDGE_TTS_TARGETS. While none can "
+        "be reached the video endpoint says so and speech is served all the same.",
+    )
+    accept_deadline_s: float = setting(
+        "EDGE_VIDEO_ACCEPT_DEADLINE_S",
+        5.0,
+        "Time in which a replica must accept a generation, all attempts together.",
+        unit="s",
+        minimum=0.05,
+    )
+    retry_backoff_first_s: float = setting(
+        "EDGE_VIDEO_RETRY_BACKOFF_FIRST_S",
+        0.05,
+        "Wait before the second replica is asked; doubled with each further one.",
+        unit="s",
+        minimum=0.001,
+    )
+    retry_backoff_most_s: float = setting(
+        "EDGE_VIDEO_RETRY_BACKOFF_MOST_S",
+        1.0,
+        "Longest wait between two attempts, unless a replica asks for more.",
+        unit="s",
+        minimum=0.001,
+    )
+
+    def __post_init__(self) -> None:
+        _ = self.parsed_targets, self.retry_backoff  # each refuses its own contradictions
+
+    @property
+    def parsed_targets(self) -> tuple[Target, ...]:
+        """The targets, read."""
+        return parse_targets(self.targets)
+
+    @property
+    def retry_backoff(self) -> Backoff:
+        """Waits between attempts."""
+        return Backoff(self.retry_backoff_first_s, self.retry_backoff_most_s)

@@ -15,6 +15,8 @@ from contracts.errors import Failure, Reason, failure
 from contracts.identity import SegmentIdentity
 from contracts.modality import Accepted, Outcome, TextSpan
 from contracts.speech import SegmentRequest
+from services.edge.admission import SHUTTING_DOWN
+from services.edge.session_events import check_move, transition_of
 from services.edge.speech.delivery import DeliveryTerms, FileTooLargeError, SegmentDelivery
 from services.edge.speech.events import (
     AbortSegment,
@@ -40,7 +42,7 @@ from services.edge.speech.messages import (
     SessionPong,
 )
 from services.edge.speech.negotiation import Agreement, negotiate
-from services.edge.speech.refusals import error_message, shutting_down, wrong_state
+from services.edge.speech.refusals import error_message, wrong_state
 from services.edge.speech.terms import SpeechTerms
 from services.edge.speech.transitions import TRANSITIONS, State
 from services.edge.speech.utterance import TextRefusedError, Utterance
@@ -95,9 +97,7 @@ class SpeechSession:
         Raises LocalProtocolError when the driver breaks the rules, never for what a peer does.
         """
         subject = event.message if isinstance(event, FrameReceived) else event
-        transition = TRANSITIONS.get((self.state, type(subject)))
-        if transition is None:
-            raise LocalProtocolError(f"{self.state.value} knows no {type(subject).__name__}")
+        transition = transition_of(TRANSITIONS, self.state, subject)
         was_busy, before = self._busy, self.state
         actions: list[Action] = getattr(self, transition.handler)(subject, now)
         if isinstance(event, FrameReceived):
@@ -106,9 +106,8 @@ class SpeechSession:
             # IO-INV-103: when all committed work has settled a full idle window begins.
             self._window_start = now
         if self._shutting_down and self.state is State.READY:
-            actions += self._close_with(shutting_down())
-        if self.state is not before and self.state not in transition.targets:
-            raise LocalProtocolError(f"{before.value} does not lead to {self.state.value}")
+            actions += self._close_with(SHUTTING_DOWN)
+        check_move(transition, before, self.state)
         return actions
 
     @property
@@ -347,7 +346,7 @@ class SpeechSession:
     def _shut_down(self, event: ShutdownRequested, now: float) -> list[Action]:
         self._shutting_down = True
         if event.final or self._utterance is None:
-            return self._close_with(shutting_down())
+            return self._close_with(SHUTTING_DOWN)
         return []
 
     def _time_out(self, _event: object, now: float) -> list[Action]:

@@ -1,7 +1,8 @@
 """A speech session on a WebSocket: the dull shell around the pure core.
 
-Owns: the tasks of one connection (reader, one writer, one pump per segment in flight), its timer
-and its clean-up. Does not own: the rules of the protocol (`core`), retries, replicas (`backends`).
+Owns: the tasks of one connection (reader, one writer, one pump per segment in flight) and its
+clean-up. Does not own: the socket and its writer (`services.edge.link`), the rules of the protocol
+(`core`), retries, replicas (`backends`).
 Enforces: WEIR-162 (only the writer sends; the reader never waits for synthesis), WEIR-163 (each
 backend call is cancelled at most once, promptly), WEIR-160 (bounded queues).
 """
@@ -9,20 +10,17 @@ backend call is cancelled at most once, promptly), WEIR-160 (bounded queues).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
-from websockets.exceptions import ConnectionClosed
-
 from contracts.capabilities import SpeechCapabilities
 from contracts.errors import INTERNAL_MESSAGE, Failure, Reason, WeirError, failure
 from contracts.modality import AudioChunk, IdentifiedUpdate
 from contracts.speech import SegmentRequest
-from services.edge.outbox import Outbox
+from services.edge.link import ClientLink, LinkSettings, SessionTimer
 from services.edge.speech.codec import decode, encode
 from services.edge.speech.core import SpeechSession
 from services.edge.speech.events import (
@@ -46,7 +44,7 @@ from services.edge.speech.messages import InputText, SessionConfig
 from services.edge.speech.metrics import SpeechMetrics
 from services.edge.speech.refusals import error_message
 from services.edge.speech.terms import SpeechTerms
-from services.edge.stall import GuardedConnection, StallWatch
+from services.edge.stall import GuardedConnection
 from services.runtime.logging import get_logger, log_context
 
 _LOGGER = get_logger(__name__)
@@ -78,10 +76,7 @@ class Transmission:
     """How a connection is driven. Durations are seconds."""
 
     retry_deadline_s: float
-    send_deadline_s: float
-    outbox_bytes: int
-    outbox_frames: int
-    close_timeout_s: float
+    link: LinkSettings
 
 
 class SpeechConnection:
@@ -95,39 +90,28 @@ class SpeechConnection:
         transmission: Transmission,
         metrics: SpeechMetrics,
     ) -> None:
-        self._websocket = websocket
         self._backend = backend
         self._terms = terms
         self._transmission = transmission
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._core = SpeechSession(terms, self._loop.time())
-        self._outbox = Outbox(transmission.outbox_bytes, transmission.outbox_frames)
-        self._stall = StallWatch(websocket.transport, transmission.send_deadline_s, self._loop.time)
-        websocket.watch = self._stall
+        self._link = ClientLink(websocket, transmission.link, stalled=metrics.connections.stalled)
+        self._outbox = self._link.outbox
+        self._timer = SessionTimer(lambda: self._dispatch(ClockReached()))
         self._group = asyncio.TaskGroup()
         self._segments: dict[str, asyncio.Task[None]] = {}
         self._held: deque[Event] = deque()
         self._digested = asyncio.Event()
         self._digested.set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._watch: asyncio.TimerHandle | None = None
-        self._closing = Close(1000, "")
 
     async def run(self) -> None:
         """Serve the connection to its end. Only cancellation of the task leaves by an exception."""
-        with log_context(session_id=self._terms.session_id), self._metrics.session():
-            try:
-                async with self._group:
-                    self._group.create_task(self._write(), name="speech-writer")
-                    self._look_for_stall()
-                    self._arm()
-                    await self._read()
-            except* ConnectionClosed:
-                pass
-            except* Exception as faults:
-                _LOGGER.error("session_fault", error=faults)
-                await self._apologise()
+        with log_context(session_id=self._terms.session_id), self._metrics.connections.session():
+            sorry = error_message(failure(Reason.INTERNAL, INTERNAL_MESSAGE))
+            await self._link.serve(
+                self._group, self._read, name="speech", sorry=encode(sorry.message)
+            )
 
     def shut_down(self, *, final: bool) -> None:
         """Tell the session that the process is ending; `final`: end it at once."""
@@ -135,34 +119,19 @@ class SpeechConnection:
 
     def abort(self) -> None:
         """Drop the connection without a word; for a peer that does not let itself be told."""
-        self._websocket.transport.abort()
+        self._link.abort()
 
     async def _read(self) -> None:
         """Take frames in until the connection has ended. Never waits for synthesis."""
+        self._timer.arm(self._core.deadline)
         try:
-            while True:
-                frame = await self._websocket.recv()
-                await self._take_in(frame)
-                if self._outbox.overfull:
-                    # A peer that asks and does not read is read no further until it does.
-                    await self._outbox.room()
-        except ConnectionClosed:
+            async with aclosing(self._link.frames()) as frames:
+                async for frame in frames:
+                    await self._take_in(frame)
             self._dispatch(PeerVanished())
         finally:
-            self._outbox.end(discard=True)
-            self._disarm()  # a timer must not start a task in a group that has ended
-
-    async def _write(self) -> None:
-        """Send frames in order; the only place that does."""
-        try:
-            while (frame := await self._outbox.take()) is not None:
-                await self._websocket.send(frame)
-            await self._websocket.close(self._closing.code, self._closing.reason)
-        except ConnectionClosed:
-            pass  # the reader sees it too
-        finally:
-            # Nobody takes frames any more: the reader too may wait for room that never comes.
-            self._outbox.end(discard=True)
+            self._link.end()
+            self._timer.disarm()  # a timer must not start a task in a group that has ended
 
     async def _speak(self, request: SegmentRequest, retry_after_acceptance: bool) -> None:
         """Pump one segment from the backend into the session, no faster than the client reads."""
@@ -216,7 +185,7 @@ class SpeechConnection:
             self._dispatch(received)
 
     def _reject(self, cause: Failure) -> None:
-        self._metrics.frame_rejected(cause.reason)
+        self._metrics.connections.frame_rejected(cause.reason)
         self._dispatch(FrameRejected(cause))
 
     async def _digest(self, event: FrameReceived) -> None:
@@ -242,7 +211,7 @@ class SpeechConnection:
     def _perform_all(self, actions: list[Action]) -> None:
         for action in actions:
             self._perform(action)
-        self._arm()
+        self._timer.arm(self._core.deadline)
 
     def _perform(self, action: Action) -> None:
         match action:
@@ -259,38 +228,4 @@ class SpeechConnection:
                 if task_in_flight := self._segments.pop(request_id, None):
                     task_in_flight.cancel()
             case Close():
-                self._closing = action
-                self._outbox.end(discard=action.discard)
-
-    def _arm(self) -> None:
-        """Keep a timer at or before the session's deadline; one that fires early does no harm."""
-        deadline = self._core.deadline
-        if deadline is None or (self._timer is not None and self._timer.when() <= deadline):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_at(deadline, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        self._dispatch(ClockReached())
-
-    def _look_for_stall(self) -> None:
-        if self._stall.look():
-            self._metrics.stalled()
-            _LOGGER.warning("peer_stalled", limit_s=self._transmission.send_deadline_s)
-            return
-        self._watch = self._loop.call_later(self._stall.interval_s, self._look_for_stall)
-
-    def _disarm(self) -> None:
-        for timer in (self._timer, self._watch):
-            if timer is not None:
-                timer.cancel()
-
-    async def _apologise(self) -> None:
-        """Tell the peer, in bounded time, that the session ended over a fault of ours."""
-        with contextlib.suppress(ConnectionClosed, TimeoutError):
-            async with asyncio.timeout(self._transmission.close_timeout_s):
-                sorry = error_message(failure(Reason.INTERNAL, INTERNAL_MESSAGE))
-                await self._websocket.send(encode(sorry.message))
-                await self._websocket.close(1011, Reason.INTERNAL.value.lower())
+                self._link.close(action)

@@ -1,7 +1,7 @@
 """What happens to a speech session, and what it wants done.
 
 Owns: the events (past tense) and actions (imperative) that pass between the session core and its
-driver. Does not own: any behaviour.
+driver. Does not own: those that every session has (`services.edge.session_events`), any behaviour.
 """
 
 from __future__ import annotations
@@ -12,7 +12,34 @@ from contracts.capabilities import SpeechCapabilities
 from contracts.errors import Failure
 from contracts.modality import SpeechUpdate
 from contracts.speech import SegmentRequest
+from services.edge.session_events import (
+    ClockReached,
+    Close,
+    FrameRejected,
+    LocalProtocolError,
+    PeerVanished,
+    ShutdownRequested,
+)
 from services.edge.speech.messages import ClientMessage, ServerMessage
+
+__all__ = [
+    "AbortSegment",
+    "Action",
+    "CapabilitiesChanged",
+    "ClockReached",
+    "Close",
+    "Event",
+    "FrameReceived",
+    "FrameRejected",
+    "LocalProtocolError",
+    "PeerVanished",
+    "SegmentFailed",
+    "SegmentUpdated",
+    "SendAudio",
+    "SendMessage",
+    "ShutdownRequested",
+    "StartSegment",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +48,6 @@ class FrameReceived:
 
     message: ClientMessage
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FrameRejected:
-    """The peer sent something that is not a valid message."""
-
-    failure: Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +71,6 @@ class SegmentFailed:
 
     request_id: str
     failure: Failure
-
-
-@dataclass(frozen=True, slots=True)
-class ClockReached:
-    """The driver's timer went off; early and late ones do no harm."""
-
-
-@dataclass(frozen=True, slots=True)
-class PeerVanished:
-    """The connection is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShutdownRequested:
-    """The process is ending. Not final: what is being spoken may end. Final: end at once."""
-
-    final: bool
 
 
 Event = (
@@ -111,17 +114,4 @@ class AbortSegment:
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
-    """End the connection. `discard`: what is queued is not sent any more."""
-
-    code: int
-    reason: str
-    discard: bool = False
-
-
 Action = SendMessage | SendAudio | StartSegment | AbortSegment | Close
-
-
-class LocalProtocolError(Exception):
-    """Our own driver did something that the session's rules do not allow."""

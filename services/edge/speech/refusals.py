@@ -28,10 +28,3 @@ def error_message(cause: Failure, utterance_index: int | None = None) -> SendMes
 def wrong_state(message: str) -> SendMessage:
     """Return the error for a message that is valid, but not now."""
     return error_message(failure(Reason.SESSION_STATE, message))
-
-
-def shutting_down() -> Failure:
-    """Return why sessions end when the process does."""
-    return failure(
-        Reason.SHUTTING_DOWN, "The server is shutting down; connect again.", retry_after_ms=1000
-    )

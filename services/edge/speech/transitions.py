@@ -7,11 +7,9 @@ and no handler leads where the table does not say).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 
+from services.edge.session_events import Transition, transition_table
 from services.edge.speech.events import (
     CapabilitiesChanged,
     ClockReached,
@@ -44,26 +42,16 @@ class State(Enum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """The name of the session's handler, and the states it may lead to beside staying."""
-
-    handler: str
-    targets: frozenset[State] = frozenset()
-
-
 _UNCONFIGURED, _READY, _RECEIVING = State.UNCONFIGURED, State.READY, State.RECEIVING
 _FAILED, _FINISHING, _CLOSED = State.FAILED, State.FINISHING, State.CLOSED
 
 
-def _to(handler: str, *targets: State) -> Transition:
+def _to(handler: str, *targets: State) -> Transition[State]:
     return Transition(handler, frozenset(targets))
 
 
-_STAYS_CLOSED = _to("_ignore")
-
 # What ends an utterance leads to CLOSED instead of READY once the process is shutting down.
-_ROWS: dict[type, dict[State, Transition]] = {
+_ROWS: dict[type, dict[State, Transition[State]]] = {
     SessionConfig: {
         _UNCONFIGURED: _to("_configure", _READY, _CLOSED),
         _READY: _to("_configure"),
@@ -172,10 +160,4 @@ _ROWS: dict[type, dict[State, Transition]] = {
     },
 }
 
-TRANSITIONS: Mapping[tuple[State, type], Transition] = MappingProxyType(
-    {
-        (state, event): transition
-        for event, row in _ROWS.items()
-        for state, transition in {**row, _CLOSED: _STAYS_CLOSED}.items()
-    }
-)
+TRANSITIONS = transition_table(_ROWS, _CLOSED)

@@ -2,8 +2,9 @@
 
 Owns: names, types, ranges and defaults of every field; the JSON Schemas are generated from here.
 Does not own: parsing and its errors (`services.edge.frames`), what a message does (`core`), how the
-fields of a start fit together (`negotiation`). Enforces: IO-INV-300 (this JSON is a contract of its
-own), IO-INV-101 (chunks, `session.done` and `error` are messages of their own).
+fields of a start fit together (`negotiation`), the parts of an interaction (`interactions`).
+Enforces: IO-INV-300 (this JSON is a contract of its own), IO-INV-101 (chunks, `session.done` and
+`error` are messages of their own).
 """
 
 from __future__ import annotations
@@ -14,12 +15,19 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from contracts.generation import MAX_LEAD_SECONDS
 from contracts.speech import INT64_MAX, INT64_MIN
+from contracts.video import MAX_EVENT_ID_CHARACTERS, MAX_PROMPT_CHARACTERS
+
+MAX_TRANSITION_CHUNKS = 2**32 - 1
+"""Greatest count that the wire to the service can hold."""
+
+MAX_FRAME_RATE = 240
+"""Greatest frame rate that an operator can allow, in frames per second."""
 
 CodecName = Literal["h264", "vp9", "av1"]
 PaceName = Literal["free", "realtime"]
 
 Pixels = Annotated[int, Meta(ge=1, le=16384)]
-FrameRate = Annotated[int, Meta(ge=1, le=60)]
+FrameRate = Annotated[int, Meta(ge=1, le=MAX_FRAME_RATE)]
 FrameCount = Annotated[int, Meta(ge=1)]
 Steps = Annotated[int, Meta(ge=1, le=200)]
 Guidance = Annotated[float, Meta(ge=0, le=20)]
@@ -30,6 +38,35 @@ Size = Annotated[str, Meta(pattern=r"^[0-9]{1,5}[xX][0-9]{1,5}$")]
 Seconds = Annotated[str, Meta(pattern=r"^[0-9]{1,5}$")]
 LeadSeconds = Annotated[float, Meta(ge=0, le=MAX_LEAD_SECONDS)]
 Position = Annotated[float, Meta(ge=0)]
+Prompt = Annotated[str, Meta(min_length=1, max_length=MAX_PROMPT_CHARACTERS)]
+EventId = Annotated[str, Meta(min_length=1, max_length=MAX_EVENT_ID_CHARACTERS)]
+TransitionChunks = Annotated[int, Meta(ge=0, le=MAX_TRANSITION_CHUNKS)]
+
+
+class ImageReference(Struct, frozen=True, forbid_unknown_fields=True):
+    """The first frame: a `data:` URL of a PNG, JPEG or WebP picture; nothing is ever fetched.
+
+    Any other key would name a picture that is then missing, so it is refused.
+    """
+
+    image_url: str
+
+
+class SamplingParams(Struct, frozen=True):
+    """Further places for the same options; the fields of the message itself win over them."""
+
+    width: Pixels | None = None
+    height: Pixels | None = None
+    fps: FrameRate | None = None
+    num_frames: FrameCount | None = None
+    negative_prompt: str | None = None
+    num_inference_steps: Steps | None = None
+    guidance_scale: Guidance | None = None
+    guidance_scale_2: Guidance | None = None
+    true_cfg_scale: Guidance | None = None
+    boundary_ratio: Share | None = None
+    flow_shift: Shift | None = None
+    seed: Int64 | None = None
 
 
 class SessionStart(Struct, frozen=True, tag_field="type", tag="session.start"):
@@ -56,25 +93,28 @@ class SessionStart(Struct, frozen=True, tag_field="type", tag="session.start"):
     boundary_ratio: Share | None = None
     flow_shift: Shift | None = None
     seed: Int64 | None = None
-    image_reference: dict[str, Any] | None = None
+    image_reference: ImageReference | None = None
     extra_params: dict[str, Any] | None = None
-    sampling_params: dict[str, Any] | None = None
+    sampling_params: SamplingParams | None = None
     codec: CodecName | None = None
     pace: PaceName | None = None
     lead_seconds: LeadSeconds | None = None
     endless: bool | None = None
 
 
+class InteractionEvent(Struct, frozen=True):
+    """The target; further fields are passed on, and fail where the model does not read them."""
+
+    prompt: Prompt
+
+
+# Its form in the schema alone: `interactions` reads the body, so that an error can be correlated.
 class InteractionBody(Struct, frozen=True):
-    """What an interaction asks for.
+    """What an interaction asks for; `transition_chunks` takes integral floats as well."""
 
-    `event` holds `prompt` and further fields that a model may declare. `transition_chunks` takes
-    integers and integral floats; the session checks it, so that an error can be correlated.
-    """
-
-    event: dict[str, Any]
-    event_id: Any = UNSET
-    transition_chunks: Any = None
+    event: InteractionEvent
+    event_id: EventId | None = None
+    transition_chunks: TransitionChunks | None = None
 
 
 class SessionInteraction(Struct, frozen=True, tag_field="type", tag="session.interaction"):

@@ -2,8 +2,9 @@
 
 Owns: the protocol between the engine and a model, and the values that pass between them. Does not
 own: the prompt timeline, threads, encoding, gRPC. An adapter is plain blocking Python: the engine
-calls `next_chunk` on its generation thread, `decode` on its encoding thread and `encode_prompt` on
-its prompt thread; these three may run at the same time, each by itself.
+calls `start`, `blend` and `next_chunk` on its generation thread, `decode` on its encoding thread,
+`encode_prompt` on its prompt thread and `close` on its closing thread; these may run at the same
+time, each by itself. `close` comes when no other call has the state, or any will have it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Frames = NDArray[np.uint8]
 
 Prompt = TypeVar("Prompt")
 """A prompt state: what `encode_prompt` makes and `blend` mixes; immutable."""
+Encoded = TypeVar("Encoded", covariant=True)
 Latents = TypeVar("Latents")
 """What `next_chunk` makes and `decode` turns into frames."""
 State = TypeVar("State")
@@ -92,6 +94,14 @@ class VideoAdapter(Protocol, Generic[Prompt, Latents, State]):
 
     def unload(self) -> None:
         """Free everything; called once, also after a failed `load`."""
+        ...
+
+
+class EventAdapter(Protocol[Encoded]):
+    """What a video adapter is in addition when it declares `event_fields`."""
+
+    def encode_event(self, text: str, fields: Mapping[str, object]) -> Encoded:
+        """Turn a prompt with declared event fields into a state. Raises ValueError as above."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""AnyFlow-FAR: video of bounded length from flow maps over a causal context."""

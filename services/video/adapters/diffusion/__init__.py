@@ -1,0 +1,1 @@
+"""What the adapters of diffusers pipelines share: loading, prompts, latents, checks."""

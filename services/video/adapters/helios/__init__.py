@@ -1,0 +1,1 @@
+"""Helios: video without end from a pyramid of resolutions and a short history."""
