@@ -1,6 +1,6 @@
 """`make serve`: the whole suite in the foreground until it is told to stop.
 
-Owns: what is printed, the choice of the speech service's port, and the reaction to signals. Does
+Owns: what is printed, the choice of the services' ports, and the reaction to signals. Does
 not own: starting and stopping (`tools.stack`). Enforces: WEIR-382 ("ready" is said only when the
 edge says so itself).
 """
@@ -19,7 +19,8 @@ from tools.stack import Stack, fetch_voices, stack, until_ready
 from tools.stop_signals import StopSignals
 
 EDGE_PORT = 8000
-PREFERRED_TTS_PORT = 50051
+PREFERRED_PORTS = {"TTS_PORT": 50051, "VIDEO_PORT": 50052}
+"""Where a person at this machine would look for the services behind the edge."""
 HIDDEN_FIELDS = ("time", "service", "logger")
 """Fields of a log line that a person at a terminal can do without."""
 
@@ -36,12 +37,13 @@ def port_is_free(host: str, port: int) -> bool:
 
 
 def settings(environment: dict[str, str]) -> dict[str, str]:
-    """Return the environment of the services: 50051 for speech when it is free, else any port.
+    """Return the environment of the services: the preferred ports when they are free, else any.
 
     A port that was asked for is kept, and so fails loudly when it is taken.
     """
-    free = port_is_free("127.0.0.1", PREFERRED_TTS_PORT)
-    defaults = {"EDGE_PORT": str(EDGE_PORT), "TTS_PORT": str(PREFERRED_TTS_PORT if free else 0)}
+    defaults = {"EDGE_PORT": str(EDGE_PORT)}
+    for name, port in PREFERRED_PORTS.items():
+        defaults[name] = str(port if port_is_free("127.0.0.1", port) else 0)
     return {**defaults, **{name: value for name, value in environment.items() if value}}
 
 
@@ -58,7 +60,7 @@ def shown(name: str, line: str) -> str:
             head = f"{record.pop('level'):<7} {record.pop('event')}"
             rest = (f"{key}={value}" for key, value in record.items() if key not in HIDDEN_FIELDS)
             line = "  ".join([head, *rest])
-    return f"{name:<4} | {line}"
+    return f"{name:<5} | {line}"
 
 
 async def serve(environment: dict[str, str]) -> int:
@@ -100,12 +102,13 @@ async def _first_ending(suite: Stack, stopping: asyncio.Event) -> ServiceFailedE
 
 
 def announce(suite: Stack) -> None:
-    """Print where everything is (WEIR-382: called when `/readyz` has said yes)."""
+    """Print where everything is (WEIR-382: called when the edge would take sessions)."""
     host = suite.edge.address
     say(f"ready  speech  {suite.speech_url}")
+    say(f"ready  video   {suite.video_url}")
     say(f"ready  edge    http://{host}/readyz  http://{host}/v1/capabilities")
-    if suite.tts is not None:
-        say(f"ready  tts     {suite.tts.address} (gRPC)")
+    for name, service in suite.backends.items():
+        say(f"ready  {name:<6}  {service.address} (gRPC)")
     say("Ctrl-C stops everything.")
 
 

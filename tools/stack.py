@@ -1,9 +1,9 @@
-"""The suite as processes of this machine: one speech service and the edge in front of it.
+"""The suite as processes of this machine: a speech and a video service, the edge in front of them.
 
-Owns: the order of starting and stopping, the settings that tie the two together, asking the edge
+Owns: the order of starting and stopping, the settings that tie them together, asking the edge
 whether it is ready, and fetching the voices first. Does not own: one process's life
 (`tools.processes`), what is printed (`tools.serve`, `tools.demo`). Enforces: WEIR-381 (the edge
-stops before what it depends on, so utterances that are running end well).
+stops before what it depends on, so what is being spoken or shown ends well).
 """
 
 from __future__ import annotations
@@ -11,13 +11,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import json
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tools.processes import RunningService, ServiceCommand, running
 
 SPEECH_PATH = "/v1/audio/speech/stream"
+VIDEO_PATH = "/v1/realtime/video"
+PARTS = frozenset({"speech", "video"})
+"""The parts of the edge's capabilities, one for each kind of session."""
+BACKENDS: Mapping[str, str] = {"tts": "EDGE_TTS_TARGETS", "video": "EDGE_VIDEO_TARGETS"}
+"""The services behind the edge, and the setting that tells it where each one is."""
 READY_POLL_S = 0.1
 PROBE_TIMEOUT_S = 2.0
 DRAIN_DEADLINE_S = 30.0
@@ -31,41 +38,48 @@ StackRelay = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A running suite. `tts` is None when the edge was pointed at speech services elsewhere."""
+    """A running suite. `backends` lacks a service when the edge was pointed at one elsewhere."""
 
     edge: RunningService
-    tts: RunningService | None
+    backends: Mapping[str, RunningService]
 
     @property
     def speech_url(self) -> str:
-        """Where WebSocket clients connect."""
+        """Where WebSocket clients connect for speech."""
         return f"ws://{self.edge.address}{SPEECH_PATH}"
+
+    @property
+    def video_url(self) -> str:
+        """Where WebSocket clients connect for video."""
+        return f"ws://{self.edge.address}{VIDEO_PATH}"
 
     @property
     def services(self) -> tuple[RunningService, ...]:
         """Every process of the suite."""
-        return (self.edge,) if self.tts is None else (self.edge, self.tts)
+        return (self.edge, *self.backends.values())
 
 
 @contextlib.asynccontextmanager
 async def stack(environment: Mapping[str, str], relay: StackRelay) -> AsyncIterator[Stack]:
     """Run the suite with these environment variables while the block runs.
 
-    With EDGE_TTS_TARGETS in `environment` no speech service is started. The block starts when both
-    processes say they are ready; `edge_is_ready` tells when the edge would take a session. Raises
-    ServiceFailedError.
+    With EDGE_TTS_TARGETS or EDGE_VIDEO_TARGETS in `environment` no such service is started. The
+    block starts when every process says it is ready; `edge_is_ready` tells when the edge would take
+    sessions. Raises ServiceFailedError.
     """
     async with contextlib.AsyncExitStack() as started:
-        tts: RunningService | None = None
-        settings = dict(environment)
-        if not settings.get("EDGE_TTS_TARGETS"):
-            command = _command("tts", settings)
-            tts = await started.enter_async_context(running(command, lambda s: relay("tts", s)))
-            settings["EDGE_TTS_TARGETS"] = tts.address
+
+        async def start(name: str) -> RunningService:
+            command = _command(name, settings)
+            return await started.enter_async_context(running(command, lambda s: relay(name, s)))
+
+        settings, backends = dict(environment), dict[str, RunningService]()
+        for name, targets in BACKENDS.items():
+            if not settings.get(targets):
+                backends[name] = await start(name)
+                settings[targets] = backends[name].address
         # WEIR-381: entered last, so it is left first.
-        command = _command("edge", settings)
-        edge = await started.enter_async_context(running(command, lambda s: relay("edge", s)))
-        yield Stack(edge, tts)
+        yield Stack(await start("edge"), backends)
 
 
 def _command(name: str, settings: Mapping[str, str]) -> ServiceCommand:
@@ -82,7 +96,7 @@ def _command(name: str, settings: Mapping[str, str]) -> ServiceCommand:
 
 
 async def until_ready(suite: Stack) -> None:
-    """Return when the edge's /readyz says so. Raises ServiceFailedError when a process ends."""
+    """Return when the edge would take sessions. Raises ServiceFailedError when a process ends."""
     endings = {asyncio.create_task(s.ended()): s for s in suite.services}
     try:
         while not await asyncio.to_thread(edge_is_ready, suite.edge.address):
@@ -97,13 +111,33 @@ async def until_ready(suite: Stack) -> None:
 
 
 def edge_is_ready(address: str) -> bool:
-    """Ask `/readyz` of the edge at `host:port`, waiting at most two seconds."""
-    connection = http.client.HTTPConnection(address, timeout=PROBE_TIMEOUT_S)
+    """Ask the edge at `host:port` whether it would take sessions of every kind.
+
+    Waits at most four seconds. Its `/readyz` alone says yes as soon as one kind can be held.
+    """
     try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.client.OK
+        return _asked(address, "/readyz") is not None and capabilities(address).keys() >= PARTS
     except (OSError, http.client.HTTPException):
         return False
+
+
+def capabilities(address: str) -> dict[str, Any]:
+    """Return what the edge at `host:port` serves, by part; empty when it serves nothing.
+
+    Raises OSError or http.client.HTTPException when it cannot be asked.
+    """
+    body = _asked(address, "/v1/capabilities")
+    served: dict[str, Any] = json.loads(body) if body is not None else {}
+    return served
+
+
+def _asked(address: str, path: str) -> bytes | None:
+    """Return the body of an answer 200, None for every other answer."""
+    connection = http.client.HTTPConnection(address, timeout=PROBE_TIMEOUT_S)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.read() if answer.status == http.client.OK else None
     finally:
         connection.close()
 

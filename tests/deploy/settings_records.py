@@ -7,5 +7,10 @@ from typing import Any
 
 from services.edge.settings import EdgeSettings
 from services.tts.settings import TtsSettings
+from services.video.settings import VideoSettings
 
-RECORDS: Mapping[str, type[Any]] = {"edge": EdgeSettings, "tts": TtsSettings}
+RECORDS: Mapping[str, type[Any]] = {
+    "edge": EdgeSettings,
+    "tts": TtsSettings,
+    "video": VideoSettings,
+}

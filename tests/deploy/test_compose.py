@@ -15,7 +15,8 @@ from services.runtime.settings import read_settings
 from tests.deploy.settings_records import RECORDS
 from tests.processes import ROOT
 
-SERVICES = ("edge", "tts")
+BACKENDS = ("tts", "video")
+SERVICES = ("edge", *BACKENDS)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +67,11 @@ def test_every_published_port_is_on_loopback(compose: dict[str, Any]) -> None:
     assert compose["services"]["edge"]["environment"]["EDGE_ALLOW_ANONYMOUS"] == "1"
 
 
-def test_only_the_edge_is_published(compose: dict[str, Any]) -> None:
-    """WEIR-383: the speech service has no key of its own, so nothing outside reaches it."""
-    assert "ports" not in compose["services"]["tts"]
-    assert compose["services"]["tts"]["networks"] == ["inside"]
+@pytest.mark.parametrize("service", BACKENDS)
+def test_only_the_edge_is_published(compose: dict[str, Any], service: str) -> None:
+    """WEIR-383: the services behind it have no key of their own, so nothing outside reaches them."""
+    assert "ports" not in compose["services"][service]
+    assert compose["services"][service]["networks"] == ["inside"]
     assert compose["networks"]["inside"]["internal"] is True
 
 
@@ -90,10 +92,22 @@ def test_containers_run_with_the_least_they_need(compose: dict[str, Any], servic
     assert entry["security_opt"] == ["no-new-privileges:true"]
 
 
-def test_the_edge_stops_before_what_it_depends_on(compose: dict[str, Any]) -> None:
+@pytest.mark.parametrize("service", BACKENDS)
+def test_the_edge_stops_before_what_it_depends_on(compose: dict[str, Any], service: str) -> None:
     """WEIR-381: compose stops in the reverse order of `depends_on`."""
-    assert "tts" in compose["services"]["edge"]["depends_on"]
-    assert "edge" not in compose["services"]["tts"]["depends_on"]
+    assert service in compose["services"]["edge"]["depends_on"]
+    assert "edge" not in compose["services"][service].get("depends_on", ())
+
+
+@pytest.mark.parametrize("service", BACKENDS)
+def test_the_edge_looks_where_the_service_listens(compose: dict[str, Any], service: str) -> None:
+    """WEIR-383: name and port in the compose file are those of the image."""
+    target = compose["services"]["edge"]["environment"][f"EDGE_{service.upper()}_TARGETS"]
+    image = (ROOT / "deploy" / f"{service}.Dockerfile").read_text("utf-8")
+    name, _, port = target.partition(":")
+    assert name == service
+    assert f"{service.upper()}_PORT={port} " in image
+    assert f"EXPOSE {port}\n" in image
 
 
 @pytest.mark.parametrize("service", [*SERVICES, "models"])

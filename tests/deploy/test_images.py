@@ -93,7 +93,8 @@ def test_every_variable_is_a_setting(path: Path) -> None:
     own = {key: value for key, value in pairs.items() if key.startswith(f"{name.upper()}_")}
     assert own
     # What compose adds; without it the edge refuses to listen beyond loopback.
-    anonymous = {"EDGE_ALLOW_ANONYMOUS": "1", "EDGE_TTS_TARGETS": "tts:50051"}
+    targets = {"EDGE_TTS_TARGETS": "tts:50051", "EDGE_VIDEO_TARGETS": "video:50052"}
+    anonymous = {"EDGE_ALLOW_ANONYMOUS": "1", **targets}
     read_settings(RECORDS[name], own | (anonymous if name == "edge" else {}))
 
 

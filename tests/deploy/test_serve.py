@@ -15,7 +15,7 @@ from tests.deploy.tools_runs import ToolRun, tool
 from tools.serve import settings
 from tools.stack import edge_is_ready
 
-SERVICES = {"services.tts", "services.edge"}
+SERVICES = {"services.tts", "services.video", "services.edge"}
 NOBODY = "127.0.0.1:9"
 
 
@@ -47,7 +47,7 @@ async def test_a_signal_ends_everything_in_order(number: signal.Signals) -> None
         assert not any(process.is_running() for process in started.values())
         assert run.lines[-1] == "stopped"
         stops = [line for line in run.lines if '"event":"stopped"' in line.replace(" ", "")]
-        assert [line.split()[0] for line in stops] == ["edge", "tts"]
+        assert [line.split()[0] for line in stops] == ["edge", "video", "tts"]
 
 
 async def test_ready_is_said_when_a_session_can_be_held() -> None:
@@ -58,15 +58,42 @@ async def test_ready_is_said_when_a_session_can_be_held() -> None:
         assert json.loads(await socket.recv())["type"] == "session.done"
 
 
-async def test_ready_is_not_said_before() -> None:
-    """WEIR-382: an edge without a speech service listens, and is not ready."""
-    async with tool("tools.serve", EDGE_TTS_TARGETS=NOBODY) as run:
-        line = await run.line("edge | {")
+async def test_ready_is_said_when_a_video_can_be_made() -> None:
+    """WEIR-382: the video service counts like the speech service."""
+    async with tool("tools.serve") as run:
+        url = (await run.line("ready  video")).split()[-1]
+        async with connect(url) as socket:
+            start = {"type": "session.start", "prompt": "A red kite", "num_frames": 3}
+            await socket.send(json.dumps(start))
+            kinds = await message_types(socket)
+    assert kinds == [
+        "video.start",
+        *("video.chunk_metadata", "video.chunk_metadata"),
+        "session.done",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "started"),
+    [
+        ({"EDGE_TTS_TARGETS": NOBODY}, {"services.edge", "services.video"}),
+        ({"EDGE_VIDEO_TARGETS": NOBODY}, {"services.edge", "services.tts"}),
+        ({"EDGE_TTS_TARGETS": NOBODY, "EDGE_VIDEO_TARGETS": NOBODY}, {"services.edge"}),
+    ],
+    ids=["no-speech", "no-video", "neither"],
+)
+async def test_ready_is_not_said_before(elsewhere: dict[str, str], started: set[str]) -> None:
+    """WEIR-382: an edge without one of its services listens, and ready is not said.
+
+    A service that is elsewhere is not started here.
+    """
+    async with tool("tools.serve", **elsewhere) as run:
+        line = await run.line("edge  | {")
         while '"event":"ready"' not in line:
-            line = await run.line("edge | {")
+            line = await run.line("edge  | {")
         address = json.loads(line.partition("| ")[2])["address"]
         assert not edge_is_ready(address)
-        assert set(run.services()) == {"services.edge"}
+        assert set(run.services()) == started
         run.signal(signal.SIGTERM)
         assert await run.ended() == 0
         assert not any(line.startswith("ready") for line in run.lines)
@@ -116,7 +143,7 @@ async def test_a_setting_that_is_refused_is_shown_and_ends_it() -> None:
 async def test_a_signal_before_it_is_ready_ends_it() -> None:
     """WEIR-380: also while a model is still being loaded."""
     async with tool("tools.serve", TTS_ADAPTER_OPTIONS="load_time_s=600") as run:
-        await run.line("tts  | {")
+        await run.line("tts   | {")
         started = run.services()
         run.signal(signal.SIGTERM)
         assert await run.ended() == 0
@@ -126,6 +153,6 @@ async def test_a_signal_before_it_is_ready_ends_it() -> None:
 
 def test_a_port_that_was_asked_for_is_kept() -> None:
     """WEIR-382: nothing else is chosen silently; an empty value counts as none."""
-    assert settings({"TTS_PORT": "6000", "EDGE_PORT": "7000"})["TTS_PORT"] == "6000"
-    assert settings({"TTS_PORT": "6000", "EDGE_PORT": "7000"})["EDGE_PORT"] == "7000"
+    asked = {"TTS_PORT": "6000", "VIDEO_PORT": "6001", "EDGE_PORT": "7000"}
+    assert settings(asked) == asked
     assert settings({"EDGE_PORT": ""})["EDGE_PORT"] == "8000"

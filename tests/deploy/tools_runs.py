@@ -14,7 +14,8 @@ import psutil
 from tests.processes import ROOT
 
 LINE_TIMEOUT_S = 60.0
-END_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 240.0
+FREE_PORTS = {"TTS_PORT": "0", "VIDEO_PORT": "0", "EDGE_PORT": "0"}
 
 
 class ToolRun:
@@ -59,7 +60,7 @@ class ToolRun:
 @contextlib.asynccontextmanager
 async def tool(module: str, *arguments: str, **environment: str) -> AsyncIterator[ToolRun]:
     """Run `python -m module` on free ports while the block runs."""
-    dropped = ("TTS_", "EDGE_", "PYTEST_")
+    dropped = ("TTS_", "VIDEO_", "EDGE_", "PYTEST_")
     inherited = {name: v for name, v in os.environ.items() if not name.startswith(dropped)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -67,7 +68,7 @@ async def tool(module: str, *arguments: str, **environment: str) -> AsyncIterato
         module,
         *arguments,
         cwd=ROOT,
-        env=inherited | {"TTS_PORT": "0", "EDGE_PORT": "0", "TTS_ADAPTER": "tone"} | environment,
+        env=inherited | FREE_PORTS | {"TTS_ADAPTER": "tone"} | environment,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

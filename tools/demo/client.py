@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
 
 UTTERANCE_TIMEOUT_S = 300.0
 BYTES_PER_SAMPLE = 2
@@ -24,6 +25,10 @@ Message = dict[str, Any]
 
 class DemonstrationError(Exception):
     """The services did not do what the protocol promises; the message says what."""
+
+
+FAILURES = (DemonstrationError, WebSocketException, OSError, TimeoutError)
+"""What ends one part of the demonstration and leaves the others going."""
 
 
 @dataclass(slots=True)
@@ -102,7 +107,7 @@ async def speak_streamed(
 ) -> Utterance:
     """Send `pieces` one by one and take down the utterance. Raises DemonstrationError."""
     async with asyncio.timeout(UTTERANCE_TIMEOUT_S), connect(url, max_size=None) as socket:
-        await _send(socket, "session.config", **config)
+        await send(socket, "session.config", **config)
         recorder = _Recorder()
         feeding = asyncio.create_task(_feed(socket, recorder, pieces, interval_s))
         try:
@@ -117,14 +122,14 @@ async def speak_streamed(
 async def speak_buffered(url: str, config: Message, text: str) -> bytes:
     """Send a whole text and return the one audio file that answers it."""
     async with asyncio.timeout(UTTERANCE_TIMEOUT_S), connect(url, max_size=None) as socket:
-        await _send(socket, "session.config", **config)
-        await _send(socket, "input.text", text=text)
-        await _send(socket, "input.done")
+        await send(socket, "session.config", **config)
+        await send(socket, "input.text", text=text)
+        await send(socket, "input.done")
         files: list[bytes] = []
         async for received in socket:
             if isinstance(received, bytes):
                 files.append(received)
-            elif _decoded(received)["type"] == "session.done":
+            elif read_message(received)["type"] == "session.done":
                 break
         if len(files) != 1:
             raise DemonstrationError(f"expected one audio file, got {len(files)}")
@@ -138,16 +143,16 @@ async def _feed(
     for piece in pieces:
         characters += len(piece)
         recorder.sent(characters)
-        await _send(socket, "input.text", text=piece)
+        await send(socket, "input.text", text=piece)
         await asyncio.sleep(interval_s)
-    await _send(socket, "input.done")
+    await send(socket, "input.done")
 
 
 async def _record(socket: ClientConnection, recorder: _Recorder) -> None:
     async for received in socket:
         if isinstance(received, bytes):
             raise DemonstrationError("binary audio although word timestamps were asked for")
-        message = _decoded(received)
+        message = read_message(received)
         match message["type"]:
             case "audio.start":
                 recorder.on_start(message)
@@ -158,11 +163,13 @@ async def _record(socket: ClientConnection, recorder: _Recorder) -> None:
     raise DemonstrationError("the connection ended before the utterance was done")
 
 
-async def _send(socket: ClientConnection, kind: str, **fields: object) -> None:
+async def send(socket: ClientConnection, kind: str, **fields: object) -> None:
+    """Send one message of this type."""
     await socket.send(json.dumps({"type": kind, **fields}, ensure_ascii=False))
 
 
-def _decoded(text: str) -> Message:
+def read_message(text: str) -> Message:
+    """Return a message of the server. Raises DemonstrationError for an error."""
     message: Message = json.loads(text)
     if message["type"] == "error":
         raise DemonstrationError(f"{message.get('code')}: {message['message']}")

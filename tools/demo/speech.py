@@ -13,19 +13,17 @@ import wave
 from array import array
 from pathlib import Path
 
-from websockets.exceptions import WebSocketException
-
 from tools.demo.client import (
     BYTES_PER_SAMPLE,
+    FAILURES,
     DemonstrationError,
     Utterance,
     speak_buffered,
     speak_streamed,
 )
+from tools.demo.table import print_table
 from tools.demo.texts import SCRIPTS, TOKEN_INTERVAL_S, Script, tokens
 from tools.stack import Stack
-
-FAILURES = (DemonstrationError, WebSocketException, OSError, TimeoutError)
 
 AUDIBLE_PEAK = 1000
 """Speech peaks far above this, of 32767; silence and dither stay far below."""
@@ -63,7 +61,8 @@ async def _streamed(url: str, script: Script, folder: Path) -> None:
     }
     utterance = await speak_streamed(url, config, tokens(script.text), TOKEN_INTERVAL_S)
     check(utterance, script.text)
-    print_table(utterance)
+    # The text comes last, so the double width of Chinese characters disturbs no column.
+    print_table(COLUMNS, rows(utterance))
     pcm = b"".join(bytes(segment.pcm) for segment in utterance.segments)
     audio, words = folder / f"{script.name}.wav", folder / f"{script.name}.words.json"
     write_wav(audio, pcm, utterance.sample_rate_hz)
@@ -114,9 +113,9 @@ def check_audible(pcm: bytes, what: str) -> None:
         raise DemonstrationError(f"no sound in {what}")
 
 
-def print_table(utterance: Utterance) -> None:
-    """Print one line a segment: aligned for a terminal, tab-separated for a pipe."""
-    rows = [
+def rows(utterance: Utterance) -> list[tuple[str, ...]]:
+    """Return the cells of the table, one row a segment."""
+    return [
         (
             str(index),
             f"{segment.text_sent_ms:,.0f} ms",
@@ -128,15 +127,6 @@ def print_table(utterance: Utterance) -> None:
         )
         for index, segment in enumerate(utterance.segments)
     ]
-    if not sys.stdout.isatty():
-        for row in (COLUMNS, *rows):
-            print("\t".join(row))
-        return
-    # The text comes last, so the double width of Chinese characters disturbs no column.
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)][:-1]
-    for row in (COLUMNS, *rows):
-        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=True)]
-        print("  ".join([*cells, row[-1]]))
 
 
 def write_wav(path: Path, pcm: bytes, sample_rate_hz: int) -> None:

@@ -11,12 +11,22 @@ import json
 from typing import Any
 
 import av
+import pytest
 from websockets.asyncio.client import connect
 
-from tests.integration.edge_video.suite import existing_start
+from tests.integration.edge.suite import run_once
+from tests.integration.edge_video.suite import existing_start, start_video, start_video_edge
+from tests.processes import StartProcess
 
-UPDATES = [(2, "Snow begins to fall", 3), (5, "Warm lanterns light up", 2)]
+UPDATES = [(1, "Snow begins to fall", 2), (4, "Warm lanterns light up", 2)]
 """After so many chunks: the next prompt, and the chunks over which it comes."""
+
+
+@pytest.fixture(scope="module")
+def edge(start_shared: StartProcess) -> str:
+    """An edge in front of a replica that takes its time, so that updates come while it works."""
+    replica = run_once(start_video(start_shared, "step_time_s=0.08"))
+    return run_once(start_video_edge(start_shared, replica)).address
 
 
 async def watch(address: str, start: dict[str, Any]) -> dict[str, Any]:
