@@ -14,7 +14,7 @@ import psutil
 from tests.processes import ROOT
 
 LINE_TIMEOUT_S = 60.0
-END_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 240.0
 
 
 class ToolRun:
