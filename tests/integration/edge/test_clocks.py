@@ -31,7 +31,7 @@ async def test_a_session_without_configuration_ends(
 async def test_an_idle_session_ends_after_its_full_window(
     start_process: StartProcess, tone: ServiceProcess
 ) -> None:
-    """IO-INV-103, WEIR-152: neither a malformed frame nor text that is still pending holds it off."""
+    """IO-INV-103, WEIR-152: a malformed frame does not hold it off, nor does pending text."""
     edge = await start_edge(start_process, tone, **IMPATIENT)
     async with connected(edge.address, COMMITTED) as client:
         await client.text("pending")

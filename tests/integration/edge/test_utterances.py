@@ -177,7 +177,7 @@ async def test_an_empty_text_opens_no_utterance(edge: str) -> None:
 
 
 async def test_a_new_configuration_replaces_the_old_one_whole(edge: str) -> None:
-    """IO-INV-103, WEIR-151: between utterances; what the new one leaves out falls back to its default."""
+    """IO-INV-103, WEIR-151: between utterances; what it leaves out falls back to its default."""
     async with connected(edge, {"response_format": "pcm", "sample_rate": 8000}) as client:
         before = await client.say("Hi.")
         await client.configure()

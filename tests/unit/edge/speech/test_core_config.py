@@ -175,7 +175,7 @@ def test_warnings_stand_in_the_first_start_only() -> None:
     talk.done()
     first, second = (messages(talk.speak(), "audio.start")[0] for _ in range(2))
     assert first["warnings"] == [
-        "voice is unknown; Ada speaks",
+        "voice is unknown; the default voice speaks",
         "unknown key ignored: session.config.colour",
     ]
     assert "warnings" not in second
@@ -213,7 +213,7 @@ def test_a_refused_configuration_keeps_the_warnings_of_the_old() -> None:
     assert codes(talk.configure(language="de")) == ["unsupported_option"]
     talk.text("One. x")
     start = messages(talk.accept(), "audio.start")[0]
-    assert start["warnings"] == ["voice is unknown; Ada speaks"]
+    assert start["warnings"] == ["voice is unknown; the default voice speaks"]
 
 
 def test_warnings_are_bounded() -> None:
