@@ -144,7 +144,11 @@ class TtsBackendSettings:
     )
 
     def __post_init__(self) -> None:
-        _ = self.parsed_targets, self.retry_backoff  # each refuses its own contradictions
+        _ = self.retry_backoff  # refuses its own contradictions
+        try:
+            _ = self.parsed_targets
+        except ValueError as error:
+            raise ValueError(f"EDGE_TTS_TARGETS: {error}") from None
 
     @property
     def parsed_targets(self) -> tuple[Target, ...]:
