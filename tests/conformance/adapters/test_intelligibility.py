@@ -40,10 +40,11 @@ ENGLISH = (
     ("Mrs. Jones lives on Baker St. in London.", "misses jones lives on baker street in london"),
     ("He ran 10 km in 45 minutes.", "he ran ten kilometers in forty five minutes"),
     ("Prices grew 12.5% in May.", "prices grew twelve point five percent in may"),
-    ("The meeting is at 3:30 pm.", "the meeting is at three thirty pee em"),
+    ("The train leaves at 8:45.", "the train leaves at eight forty five"),
     ("It is 80°F outside.", "it is eighty degrees fahrenheit outside"),
     ("Chapter 3 has 21 pages.", "chapter three has twenty one pages"),
     ("The box weighs 25 kg.", "the box weighs twenty five kilograms"),
+    ("The files take 5 GB.", "the files take five gigabytes"),
     ("He was born on March 3rd.", "he was born on march third"),
     ("About 1,250 people came.", "about one thousand two hundred fifty people came"),
 )
