@@ -161,6 +161,7 @@ class SegmentDelivery:
             segment_index=self._segment_index,
             source_start=segment.source_start,
             source_end=segment.source_end,
+            word_timestamps=True if self._terms.word_timestamps else UNSET,
             warnings=warnings or UNSET,
         )
         return [SendMessage(start)]
@@ -199,7 +200,7 @@ class SegmentDelivery:
         if not self._terms.word_timestamps:
             return []
         words = tuple(self._words) if self._aligned else None
-        return [SendMessage(self._json_chunk(self._samples, self._samples, "", words))]
+        return [SendMessage(self._json_chunk(0, self._samples, "", words))]
 
     def _json_chunk(
         self, first: int, last: int, audio: str, words: tuple[Timestamp, ...] | None

@@ -130,6 +130,7 @@ class AudioStart(Struct, frozen=True, tag_field="type", tag="audio.start"):
     segment_index: int
     source_start: int
     source_end: int
+    word_timestamps: Literal[True] | UnsetType = UNSET
     warnings: tuple[str, ...] | UnsetType = UNSET
 
 
@@ -144,8 +145,8 @@ class Timestamp(Struct, frozen=True):
 class AudioChunkMessage(Struct, frozen=True, tag_field="type", tag="audio.chunk"):
     """Audio in JSON, instead of binary, when word timestamps were asked for.
 
-    Audio chunks carry `timestamps: null`. One last chunk with empty audio carries the whole list:
-    `[]` for silence, `null` when the words could not be aligned.
+    Audio chunks carry `timestamps: null`. One last chunk with empty audio spans the whole segment
+    and carries the whole list: `[]` for silence, `null` when the words could not be aligned.
     """
 
     utterance_index: int

@@ -123,7 +123,7 @@ def _check_model(
 
 def _language(config: SessionConfig, capabilities: SpeechCapabilities) -> str:
     asked = config.language
-    if asked is None:
+    if not asked:
         return AUTO
     known = canonical_language(asked, capabilities.languages)
     if known is None:
