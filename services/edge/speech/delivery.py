@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from contracts.errors import Failure, GrpcCode, Reason, failure
+from contracts.errors import FALLBACK, Failure, GrpcCode, Reason, failure
 from contracts.modality import (
     Accepted,
     AudioChunk,
@@ -130,7 +130,7 @@ class SegmentDelivery:
         error = ErrorMessage(
             message=cause.message,
             code=segment_failure(cause).websocket_code,
-            cause=cause.websocket_code,
+            cause=_cause(cause).lower(),
             request_id=self.request_id,
             utterance_index=self._utterance.index,
             segment_index=self._segment_index,
@@ -228,6 +228,11 @@ class SegmentDelivery:
         if self._format is None:
             raise LocalProtocolError("a segment's updates begin with its acceptance")
         return self._format
+
+
+def _cause(cause: Failure) -> Reason:
+    """Return what the backend meant: the reason it gave, or else what its code stands for."""
+    return FALLBACK[cause.code] if cause.reason is Reason.SEGMENT_FAILED else cause.reason
 
 
 def segment_failure(cause: Failure) -> Failure:

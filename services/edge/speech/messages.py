@@ -2,7 +2,7 @@
 
 Owns: names, types, ranges and defaults of every field; the JSON Schemas are generated from here.
 Does not own: parsing and its errors (`codec`), what a message does (`core`), what a model accepts
-(`settlement`). Enforces: IO-INV-300 (this JSON is a contract of its own, never protobuf-JSON),
+(`negotiation`). Enforces: IO-INV-300 (this JSON is a contract of its own, never protobuf-JSON),
 IO-INV-101 (`audio.done` and `session.done` are messages of their own).
 """
 

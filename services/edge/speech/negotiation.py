@@ -141,7 +141,7 @@ def _commitment(
     language: str,
     warnings: list[str],
 ) -> TextCommitmentCapabilities | None:
-    """Choose the declared commitment record, in commitment mode only (speech rule 11)."""
+    """Choose the declared commitment record, in commitment mode only (WEIR-140)."""
     if config.text_input_mode != "commitment":
         if config.commitment_profile is not None:
             warnings.append("commitment_profile is ignored in buffered mode")
