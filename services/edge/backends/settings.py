@@ -19,7 +19,7 @@ class PoolSettings:
 
     refresh_interval_s: float = setting(
         "EDGE_BACKEND_REFRESH_INTERVAL_S",
-        10.0,
+        2.0,
         "Time between two looks at the capabilities of a reachable replica.",
         unit="s",
         minimum=0.01,
@@ -47,7 +47,7 @@ class PoolSettings:
     )
     probe_backoff_most_s: float = setting(
         "EDGE_BACKEND_PROBE_BACKOFF_MOST_S",
-        5.0,
+        2.0,
         "Longest wait between two looks at a replica that is away.",
         unit="s",
         minimum=0.001,
