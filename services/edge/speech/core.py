@@ -360,9 +360,7 @@ class SpeechSession:
             return []
         limits = self._limits
         if self.state is State.UNCONFIGURED:
-            text = (
-                f"No session.config arrived within {limits.config_timeout_s:g} s."
-            )
+            text = f"No session.config arrived within {limits.config_timeout_s:g} s."
         else:
             text = f"Nothing happened within the idle limit of {limits.idle_timeout_s:g} s."
         return self._close_with(failure(Reason.IDLE_TIMEOUT, text))
