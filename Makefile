@@ -62,6 +62,12 @@ test-slow: $(INSTALLED) ## Run what `make test` leaves out: real voices, minutes
 test-all: $(INSTALLED) ## Run the fast and the slow tests
 	@$(PY) -m pytest -m "$(ALL)" $(ARGS)
 
+.PHONY: listening
+listening: $(INSTALLED) ## Install and fetch what listens to the voices in the slow tests
+	@PYTHONWARNINGS=ignore $(PY) -m pip install --quiet --disable-pip-version-check \
+		--editable '.[listening]'
+	@$(PY) -m services.tts.models fetch kokoro voices test
+
 .PHONY: bench
 bench: $(INSTALLED) ## Measure every figure the project states (ARGS="--help" lists them)
 	@$(PY) -m benchmarks $(ARGS)

@@ -31,7 +31,7 @@ _LOGGER = get_logger(__name__)
 
 _WRITE_LIMIT_BYTES = 32 * 1024
 _UNSENT_BYTES = 32 * 1024
-_READ_QUEUE_FRAMES = 16
+_READ_QUEUE_FRAMES = 4
 
 
 class EdgeServer:

@@ -8,6 +8,7 @@ own: reading the environment (`services.runtime.settings`), what the values do. 
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass, fields
 
 from contracts.video import MAX_FRAMES, MAX_PROMPT_CHARACTERS
@@ -27,6 +28,10 @@ from services.runtime.logging import LogSettings
 from services.runtime.settings import group, setting
 from services.runtime.transport import ChannelSettings
 
+_HOST = re.compile(
+    r"\*|[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]*:[0-9A-Fa-f:]+:[0-9A-Fa-f:.]*"
+)
+_ORIGIN = re.compile(r"\*|https?://[A-Za-z0-9._\[\]:-]+/?")
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -340,6 +345,15 @@ class EdgeSettings:
                 f"EDGE_HOST: {self.host} can be reached from other machines, and no key protects "
                 "the edge; set EDGE_ALLOW_ANONYMOUS=1 when that is meant"
             )
+
+        for name in self.allowed_hosts:
+            if _HOST.fullmatch(name) is None:
+                raise ValueError(f"EDGE_ALLOWED_HOSTS: {name} is not a name without a port, or *")
+        for origin in self.allowed_origins:
+            if _ORIGIN.fullmatch(origin) is None:
+                raise ValueError(
+                    f"EDGE_ALLOWED_ORIGINS: {origin} is not scheme://host[:port], or *"
+                )
 
     def hosts(self) -> frozenset[str]:
         """Return the names that may stand in the Host header, in lower case."""

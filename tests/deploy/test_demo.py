@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import wave
 from pathlib import Path
 
 import pytest
 
+from services.tts.models.manifest import DEFAULT_GROUPS, assets_of
+from services.tts.models.store import ModelStore
 from tests.deploy.tools_runs import tool
+from tests.processes import ROOT
 from tools.demo.client import DemonstrationError, Segment, Utterance
 from tools.demo.speech import COLUMNS, check
 from tools.demo.texts import SCRIPTS, tokens
 
+MODEL_DIR = Path(os.environ.get("TTS_MODEL_DIR") or ROOT / ".models").absolute()
 FILES = {
     "english.wav",
     "english.words.json",
@@ -45,6 +50,19 @@ async def test_it_speaks_every_text_and_writes_the_files(tmp_path: Path) -> None
         if name.endswith(".wav"):
             with wave.open(str(tmp_path / name), "rb") as file:
                 assert any(file.readframes(file.getnframes())), name
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_it_speaks_with_the_embedded_voices(tmp_path: Path) -> None:
+    """WEIR-388: English and Chinese, as somebody who has just cloned the repository hears them."""
+    missing = ModelStore(MODEL_DIR).missing(assets_of(DEFAULT_GROUPS))
+    if missing:
+        pytest.skip(f"{len(missing)} files of the voices are not there: make models")
+    voices = {"TTS_ADAPTER": "embedded", "TTS_MODEL_DIR": str(MODEL_DIR)}
+    async with tool("tools.demo", "--output", str(tmp_path), **voices) as run:
+        assert await run.ended() == 0, run.printed
+    assert written(tmp_path) == FILES
 
 
 async def test_word_times_are_those_of_the_whole_file(tmp_path: Path) -> None:

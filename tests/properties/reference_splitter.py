@@ -54,7 +54,7 @@ def split_whole(text: str, granularity: str) -> list[str]:
             index += 1
             continue
         end = run_end(text, index, marks)
-        if cuts(text, index, end, alone) and text[end:].strip():
+        if cuts(text, index, end, alone) and end < len(text):
             pieces.append(text[begin:end])
             begin = end
         index = end

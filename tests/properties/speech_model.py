@@ -111,7 +111,9 @@ class Model:
         if name == "session.close":
             return self._end(["close 1000"])
         if not self.mode and name != "session.config":
-            return ERROR if self.unheld else self._end(REFUSED)
+            if self.unheld:
+                return ["session.pong"] if name == "session.ping" else ERROR
+            return self._end(REFUSED)
         was_busy = self.busy
         handler = getattr(self, "_" + name.replace(".", "_"))
         return self._after(was_busy, handler(text, mode))
@@ -147,7 +149,7 @@ class Model:
         if self.utterance is not None:
             return ERROR
         if not self.reachable:
-            self.unheld = True
+            self.unheld, self.window = True, self.now
             return ERROR
         if not mode:
             return ERROR if self.mode else self._end(REFUSED)

@@ -76,12 +76,10 @@ def test_what_was_given_out_stands_whatever_follows(text: str, more: str, granul
 @settings(max_examples=500, deadline=None)
 @given(TEXTS, GRANULARITIES)
 def test_a_piece_comes_as_soon_as_it_may(text: str, granularity: str) -> None:
-    """IO-INV-102: with the first character that is no white space, a quote needing one more."""
+    """IO-INV-102: with the character behind it, a quote needing one more."""
     pieces = split_whole(text, granularity)
     for count in range(1, len(pieces)):
-        rest = text[len("".join(pieces[:count])) :]
-        white = len(rest) - len(rest.lstrip())
-        seen = text[: len(text) - len(rest) + white + 2]
+        seen = text[: len("".join(pieces[:count])) + 2]
         assert IncrementalSplitter(granularity).feed(seen)[:count] == pieces[:count]
 
 
@@ -99,7 +97,7 @@ def test_segments_partition_the_text(text: str, granularity: str, sizes: list[in
         assert segment.text
         until = segment.source_end
     assert until == len(text)
-    assert all(segment.text.strip() for segment in segments) or len(segments) == 1
+    assert all(segment.text.strip() for segment in segments[:-1])
 
 
 def seconds_per_character(unit: str, length: int) -> float:

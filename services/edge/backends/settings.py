@@ -19,7 +19,7 @@ class PoolSettings:
 
     refresh_interval_s: float = setting(
         "EDGE_BACKEND_REFRESH_INTERVAL_S",
-        10.0,
+        2.0,
         "Time between two looks at the capabilities of a reachable replica.",
         unit="s",
         minimum=0.01,
@@ -47,7 +47,7 @@ class PoolSettings:
     )
     probe_backoff_most_s: float = setting(
         "EDGE_BACKEND_PROBE_BACKOFF_MOST_S",
-        5.0,
+        2.0,
         "Longest wait between two looks at a replica that is away.",
         unit="s",
         minimum=0.001,
@@ -144,7 +144,11 @@ class TtsBackendSettings:
     )
 
     def __post_init__(self) -> None:
-        _ = self.parsed_targets, self.retry_backoff  # each refuses its own contradictions
+        _ = self.retry_backoff  # refuses its own contradictions
+        try:
+            _ = self.parsed_targets
+        except ValueError as error:
+            raise ValueError(f"EDGE_TTS_TARGETS: {error}") from None
 
     @property
     def parsed_targets(self) -> tuple[Target, ...]:

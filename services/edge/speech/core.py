@@ -39,6 +39,7 @@ from services.edge.speech.messages import (
     InputText,
     SessionConfig,
     SessionDone,
+    SessionPing,
     SessionPong,
 )
 from services.edge.speech.negotiation import Agreement, negotiate
@@ -52,7 +53,9 @@ MAX_PENDING_WARNINGS = 16
 """Warnings kept for the next `audio.start`; more are not worth keeping."""
 
 UNREACHABLE = failure(
-    Reason.BACKEND_UNAVAILABLE, "No speech service can be reached; send session.config again."
+    Reason.BACKEND_UNAVAILABLE,
+    "No speech service can be reached; send session.config again.",
+    retry_after_ms=1000,
 )
 
 
@@ -120,6 +123,7 @@ class SpeechSession:
     def _configure(self, config: SessionConfig, now: float) -> list[Action]:
         if self._capabilities is None:
             self._unreachable = True
+            self._window_start = now
             return [error_message(UNREACHABLE)]
         agreement = negotiate(config, self._capabilities, self._terms.policy)
         if isinstance(agreement, Failure):
@@ -139,7 +143,8 @@ class SpeechSession:
     def _expect_config(self, _event: object, now: float) -> list[Action]:
         if self._unreachable:
             # The peer did begin with a configuration; it is not its fault that none holds yet.
-            return [error_message(UNREACHABLE)]
+            answer = SendMessage(SessionPong()) if isinstance(_event, SessionPing) else None
+            return [answer or error_message(UNREACHABLE)]
         return self._close_with(
             failure(Reason.INVALID_MESSAGE, "The first message must be session.config.")
         )
@@ -258,7 +263,7 @@ class SpeechSession:
             actions: list[Action] = [*delivery.advance(event.update, warnings)]
         except FileTooLargeError:
             too_large = failure(
-                Reason.SEGMENT_FAILED,
+                Reason.MESSAGE_TOO_LARGE,
                 f"The audio file is larger than its limit of {self._limits.segment_file_bytes} "
                 "bytes.",
             )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from contracts.errors import Failure, GrpcCode, Reason, failure
+from contracts.errors import FALLBACK, Failure, GrpcCode, Reason, failure
 from contracts.modality import (
     Accepted,
     AudioChunk,
@@ -130,7 +130,7 @@ class SegmentDelivery:
         error = ErrorMessage(
             message=cause.message,
             code=segment_failure(cause).websocket_code,
-            cause=cause.websocket_code,
+            cause=_cause(cause).lower(),
             request_id=self.request_id,
             utterance_index=self._utterance.index,
             segment_index=self._segment_index,
@@ -161,6 +161,7 @@ class SegmentDelivery:
             segment_index=self._segment_index,
             source_start=segment.source_start,
             source_end=segment.source_end,
+            word_timestamps=True if self._terms.word_timestamps else UNSET,
             warnings=warnings or UNSET,
         )
         return [SendMessage(start)]
@@ -199,7 +200,7 @@ class SegmentDelivery:
         if not self._terms.word_timestamps:
             return []
         words = tuple(self._words) if self._aligned else None
-        return [SendMessage(self._json_chunk(self._samples, self._samples, "", words))]
+        return [SendMessage(self._json_chunk(0, self._samples, "", words))]
 
     def _json_chunk(
         self, first: int, last: int, audio: str, words: tuple[Timestamp, ...] | None
@@ -227,6 +228,11 @@ class SegmentDelivery:
         if self._format is None:
             raise LocalProtocolError("a segment's updates begin with its acceptance")
         return self._format
+
+
+def _cause(cause: Failure) -> Reason:
+    """Return what the backend meant: the reason it gave, or else what its code stands for."""
+    return FALLBACK[cause.code] if cause.reason is Reason.SEGMENT_FAILED else cause.reason
 
 
 def segment_failure(cause: Failure) -> Failure:

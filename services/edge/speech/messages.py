@@ -2,7 +2,7 @@
 
 Owns: names, types, ranges and defaults of every field; the JSON Schemas are generated from here.
 Does not own: parsing and its errors (`codec`), what a message does (`core`), what a model accepts
-(`settlement`). Enforces: IO-INV-300 (this JSON is a contract of its own, never protobuf-JSON),
+(`negotiation`). Enforces: IO-INV-300 (this JSON is a contract of its own, never protobuf-JSON),
 IO-INV-101 (`audio.done` and `session.done` are messages of their own).
 """
 
@@ -130,6 +130,7 @@ class AudioStart(Struct, frozen=True, tag_field="type", tag="audio.start"):
     segment_index: int
     source_start: int
     source_end: int
+    word_timestamps: Literal[True] | UnsetType = UNSET
     warnings: tuple[str, ...] | UnsetType = UNSET
 
 
@@ -144,8 +145,8 @@ class Timestamp(Struct, frozen=True):
 class AudioChunkMessage(Struct, frozen=True, tag_field="type", tag="audio.chunk"):
     """Audio in JSON, instead of binary, when word timestamps were asked for.
 
-    Audio chunks carry `timestamps: null`. One last chunk with empty audio carries the whole list:
-    `[]` for silence, `null` when the words could not be aligned.
+    Audio chunks carry `timestamps: null`. One last chunk with empty audio spans the whole segment
+    and carries the whole list: `[]` for silence, `null` when the words could not be aligned.
     """
 
     utterance_index: int

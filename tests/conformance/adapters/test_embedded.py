@@ -115,7 +115,7 @@ def test_speech_starts_at_once(adapter: VoiceAdapter, text: str) -> None:
     samples = spoken(adapter, text, "heart")
     loud = np.flatnonzero(np.abs(samples) > 0.05 * np.abs(samples).max())
     assert loud[0] < 0.15 * 24000
-    assert len(samples) - loud[-1] < 0.6 * 24000
+    assert len(samples) - loud[-1] < 0.9 * 24000
 
 
 def test_the_first_chinese_step_is_short(adapter: VoiceAdapter) -> None:
@@ -163,7 +163,8 @@ def test_word_times_fall_where_the_words_are_heard(adapter: VoiceAdapter) -> Non
         index = next(i for i, word in enumerate(last.words) if word.text == before)
         end, start = last.words[index].end_s, last.words[index + 1].start_s
         assert start - end > 0.1
-        pause = samples[int((end + 0.05) * 24000) : int(start * 24000)]
+        # An onset begins a little before its phoneme's frame, a vowel rings a little after.
+        pause = samples[int((end + 0.05) * 24000) : int((start - 0.05) * 24000)]
         assert np.sqrt(np.mean(pause**2)) < 0.03
 
 

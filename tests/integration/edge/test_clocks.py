@@ -19,7 +19,7 @@ IMPATIENT = {
 async def test_a_session_without_configuration_ends(
     start_process: StartProcess, tone: ServiceProcess
 ) -> None:
-    """WEIR-152: error and close 1008 when the time for the first message is over."""
+    """IO-INV-103, WEIR-152: error and close 1008 when the time for the first message is over."""
     edge = await start_edge(start_process, tone, **IMPATIENT)
     began = time.monotonic()
     async with connected(edge.address) as client:
@@ -31,7 +31,7 @@ async def test_a_session_without_configuration_ends(
 async def test_an_idle_session_ends_after_its_full_window(
     start_process: StartProcess, tone: ServiceProcess
 ) -> None:
-    """WEIR-152: neither a malformed frame nor text that is still pending holds it off."""
+    """IO-INV-103, WEIR-152: a malformed frame does not hold it off, nor does pending text."""
     edge = await start_edge(start_process, tone, **IMPATIENT)
     async with connected(edge.address, COMMITTED) as client:
         await client.text("pending")
@@ -64,7 +64,7 @@ async def test_the_idle_clock_stands_still_while_committed_text_is_spoken(
 async def test_pings_keep_a_session_that_has_nothing_to_say(
     start_process: StartProcess, tone: ServiceProcess
 ) -> None:
-    """WEIR-152: while no utterance is open, for any number of windows."""
+    """IO-INV-103, WEIR-152: while no utterance is open, for any number of windows."""
     edge = await start_edge(start_process, tone, **IMPATIENT)
     async with connected(edge.address, STREAMED) as client:
         began = time.monotonic()

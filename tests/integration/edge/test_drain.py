@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.integration.edge.client import STREAMED, connected
-from tests.integration.edge.suite import http_get, start_edge
+from tests.integration.edge.suite import eventually, http_get, start_edge
 from tests.processes import ServiceProcess, StartProcess
 
 TEXT = "Twenty characters..."
@@ -138,7 +138,12 @@ async def test_the_drain_is_told_by_readiness(
         await client.message("audio.start")
         edge.terminate()
         await edge.event("draining")
-        assert (await http_get(admin, "/readyz", connection="close")).status == 503
+        await eventually(lambda: unready(admin), "readiness tells of the drain", 1.0)
         assert (await http_get(admin, "/healthz", connection="close")).status == 200
         await client.until("session.done")
         assert (await client.closed())[0] == 1012
+
+
+async def unready(admin: str) -> bool:
+    """Whether the admin port says that no new sessions can be served."""
+    return (await http_get(admin, "/readyz", connection="close")).status == 503

@@ -146,7 +146,7 @@ async def test_committed_segments_do_not_depend_on_the_packets(edge: str, packet
 
 
 async def test_one_connection_carries_many_utterances(edge: str) -> None:
-    """WEIR-151: each has its index, and its text begins at offset 0."""
+    """IO-INV-103, WEIR-151: each has its index, and its text begins at offset 0."""
     async with connected(edge, STREAMED) as client:
         for index, text in enumerate(["One.", "Two more.", "And a third one."]):
             heard = await client.say(text)
@@ -160,7 +160,7 @@ async def test_one_connection_carries_many_utterances(edge: str) -> None:
 async def test_an_utterance_with_nothing_to_say_is_done_with_none(
     edge: str, mode: str, text: str
 ) -> None:
-    """WEIR-151: its index is consumed all the same."""
+    """IO-INV-103, WEIR-151: its index is consumed all the same."""
     async with connected(edge, {**COMMITTED, "text_input_mode": mode}) as client:
         heard = await client.say(text)
         assert (heard.done["utterance_index"], heard.done["total_sentences"]) == (0, 0)
@@ -168,7 +168,7 @@ async def test_an_utterance_with_nothing_to_say_is_done_with_none(
 
 
 async def test_an_empty_text_opens_no_utterance(edge: str) -> None:
-    """WEIR-151: a configuration after it is still accepted."""
+    """IO-INV-103, WEIR-151: a configuration after it is still accepted."""
     async with connected(edge, STREAMED) as client:
         await client.text("")
         await client.configure(response_format="wav")
@@ -177,7 +177,7 @@ async def test_an_empty_text_opens_no_utterance(edge: str) -> None:
 
 
 async def test_a_new_configuration_replaces_the_old_one_whole(edge: str) -> None:
-    """WEIR-151: between utterances; what the new one leaves out falls back to its default."""
+    """IO-INV-103, WEIR-151: between utterances; what it leaves out falls back to its default."""
     async with connected(edge, {"response_format": "pcm", "sample_rate": 8000}) as client:
         before = await client.say("Hi.")
         await client.configure()

@@ -102,7 +102,7 @@ async def test_a_segment_that_gave_nothing_is_spoken_by_another_replica(
 async def test_sessions_outlive_the_loss_of_all_replicas(
     start_process: StartProcess, reserved_port: str
 ) -> None:
-    """WEIR-122: without a replica it is said so and the connection stays; back, it works again."""
+    """WEIR-131, WEIR-122: without a replica it is told and the connection stays; back, it works."""
     tts = await start_tts(start_process, TTS_PORT=reserved_port)
     edge = await start_edge(start_process, tts, EDGE_SPEECH_RETRY_DEADLINE_S="0.3")
     async with connected(edge.address, STREAMED) as client:

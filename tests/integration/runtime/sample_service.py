@@ -23,8 +23,6 @@ from services.runtime.settings import group, setting
 from services.runtime.transport import ServerSettings
 from tests.integration.runtime.serving import SERVICE, add_handlers
 
-# ruff: noqa: RUF009  # setting() and group() declare fields; they hold no value to share
-
 log = get_logger("sample")
 
 

@@ -1,7 +1,5 @@
 """A process reads its environment once and says everything that is wrong with it."""
 
-# ruff: noqa: RUF009  # setting() and group() declare fields; they hold no value to share
-
 from __future__ import annotations
 
 from dataclasses import dataclass

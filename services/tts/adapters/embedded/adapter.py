@@ -27,9 +27,9 @@ from services.tts.adapters.base import (
     WordTimesStep,
 )
 from services.tts.adapters.embedded.catalogue import (
-    CHINESE_SAMPLE,
+    CHINESE_SAMPLES,
     DEFAULT_CHINESE_VOICE,
-    ENGLISH_SAMPLE,
+    ENGLISH_SAMPLES,
     NATIVE_SPEED,
     capabilities_of,
     is_chinese_voice,
@@ -165,12 +165,13 @@ class EmbeddedAdapter:
         chinese = load_chinese_reader(english)
         lacking = set(self._store.missing(KOKORO_VOICES.values()))
         voices = {n: self._store.path(a) for n, a in KOKORO_VOICES.items() if a not in lacking}
-        samples = {True: chinese.read(CHINESE_SAMPLE, ()), False: english.read(ENGLISH_SAMPLE, ())}
+        chinese_samples = [chinese.read(text, ()) for text in CHINESE_SAMPLES]
+        english_samples = [english.read(text, ()) for text in ENGLISH_SAMPLES]
         kokoro = KokoroVoice(
             self._store.path(KOKORO_MODEL),
             self._store.path(KOKORO_VOCABULARY),
             voices,
-            lambda voice: samples[is_chinese_voice(voice)],
+            lambda voice: chinese_samples if is_chinese_voice(voice) else english_samples,
         )
         kokoro.calibrate(DEFAULT_CHINESE_VOICE)
         return chinese, kokoro, tuple(voices)

@@ -16,9 +16,12 @@ ENGLISH, CHINESE = "English", "Chinese"
 DEFAULT_CHINESE_VOICE = "zf_xiaobei"
 NATIVE_SPEED = (0.5, 2.0)
 MAX_TEXT_CHARACTERS = 131072
-CHINESE_SAMPLE = "春天来了，花园里开满了五颜六色的花，孩子们都出来玩了。"
-ENGLISH_SAMPLE = "Spring has come, the garden is full of flowers, and the children are out to play."
-"""What a voice's statistics are taken from: a plain sentence of about five seconds."""
+CHINESE_SAMPLES = ("花园里开满了鲜花。", "春天来了，花园里开满了鲜花。")
+ENGLISH_SAMPLES = (
+    "The garden is full of lovely flowers.",
+    "Spring has come, the garden is full of flowers, and we are happy.",
+)
+"""What a voice's statistics are taken from: plain sentences of about three and four seconds."""
 _KINDS = {
     "af": "American English, female",
     "am": "American English, male",

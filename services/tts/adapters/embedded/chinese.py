@@ -39,6 +39,12 @@ _MARKS = {
 }
 """Marks of the source -> symbols of the voices' alphabet."""
 
+# The normalizer does not know a currency before an amount in ten thousands: it is moved behind.
+_CURRENCIES = {"¥": "元", "￥": "元", "$": "美元", "€": "欧元", "£": "英镑"}
+_SCALED_MONEY = re.compile(
+    r"([¥￥$€£])[ ]?([0-9][0-9,.]*)[ ]?([百千]?[万亿])(?:美元|欧元|英镑|元)?"
+)
+
 # The normalizer's cost grows faster than its input, so it is given a clause at a time. A full stop
 # or comma between digits is part of a number.
 _CLAUSE = re.compile(r"[，。；！？、…\n]+|[,.;!?](?![0-9])")
@@ -110,6 +116,19 @@ class ChineseReader:
 
     def _normalize(self, clause: str, owners: list[int]) -> tuple[str, list[int]]:
         """Return the clause as it is read aloud, and the word of each of its characters."""
+        text, spoken, position = "", list[int](), 0
+        for money in _SCALED_MONEY.finditer(clause):
+            before = slice(position, money.start())
+            plain, plain_owners = self._rewrite(clause[before], owners[before])
+            with self._lock:
+                amount = self._normalizer.normalize(money[2] + money[3] + _CURRENCIES[money[1]])
+            text += plain + amount
+            spoken += plain_owners + self._deal(clause, owners, money.span(), len(amount))
+            position = money.end()
+        plain, plain_owners = self._rewrite(clause[position:], owners[position:])
+        return text + plain, spoken + plain_owners
+
+    def _rewrite(self, clause: str, owners: list[int]) -> tuple[str, list[int]]:
         if not any(map(str.isdigit, clause)):
             return clause, owners
         try:
@@ -125,20 +144,19 @@ class ChineseReader:
             text.append(clause[position : mapping.input_start])
             spoken += owners[position : mapping.input_start]
             text.append(mapping.output_text)
-            spoken += self._deal(clause, owners, mapping)
+            span = (mapping.input_start, mapping.input_end)
+            spoken += self._deal(clause, owners, span, len(mapping.output_text))
             position = mapping.input_end
         return "".join(text) + clause[position:], spoken + owners[position:]
 
-    def _deal(self, clause: str, owners: list[int], mapping: Any) -> list[int]:
-        """Give each character of a rewritten stretch its word."""
-        span = range(mapping.input_start, mapping.input_end)
-        words = list(dict.fromkeys(owners[i] for i in span if owners[i] != PAUSE))
-        count = len(mapping.output_text)
+    def _deal(self, clause: str, owners: list[int], span: tuple[int, int], count: int) -> list[int]:
+        """Give each of the `count` characters of a rewritten stretch its word."""
+        words = list(dict.fromkeys(owners[i] for i in range(*span) if owners[i] != PAUSE))
         if len(words) <= 1:
             return (words or [PAUSE]) * count
         weights = []
         for word in words:
-            alone = "".join(clause[i] for i in span if owners[i] == word)
+            alone = "".join(clause[i] for i in range(*span) if owners[i] == word)
             with self._lock:
                 weights.append(len(self._normalizer.normalize(alone)))
         return [words[share] for share in shares(weights, count)]

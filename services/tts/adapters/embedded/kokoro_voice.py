@@ -6,14 +6,16 @@ own: text (`chinese`, `english`), trimming and word times (`timeline`), the file
 The encoder and the harmonic source cost little and run once a chunk, so prosody and phase are those
 of the whole clause; the decoder costs nearly all and runs in windows, each heard at once. Its
 normalisations are given what the windows before had (`normalisation`), the first window what a
-whole sentence of the same voice has, which is decoded once when the voice is first used.
+sample sentence of the same voice has, which is decoded once when it is first needed. The model's
+style goes with the length of a text, so a sample serves chunks that are not shorter than itself; a
+chunk shorter than every sample is decoded whole, which is then quick as well.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,9 +77,9 @@ class KokoroVoice:
         model: Path,
         vocabulary: Path,
         voices: Mapping[str, Path],
-        sample: Callable[[str], Phonemes],
+        samples: Callable[[str], Sequence[Phonemes]],
     ) -> None:
-        """Load it. `sample` gives for a voice a sentence to take its statistics from."""
+        """Load it. `samples` gives for a voice the sentences to take its statistics from."""
         graph = load_graph(str(model))
         encoder_outputs = (_ALIGNED, _PITCH, _ENERGY, _DURATIONS)
         self._encoder = _session(subgraph(graph, ("tokens", "style", "speed"), encoder_outputs))
@@ -91,8 +93,8 @@ class KokoroVoice:
             name: np.fromfile(path, np.float32).reshape(-1, 1, 256) for name, path in voices.items()
         }
         self.vocabulary = frozenset(self._ids)
-        self._sample = sample
-        self._calibrations: dict[str, Statistics] = {}
+        self._samples = samples
+        self._calibrations: dict[tuple[str, Phonemes], Statistics] = {}
         self._calibrating = threading.Lock()
 
     def speak(
@@ -101,18 +103,28 @@ class KokoroVoice:
         """Speak audible phonemes, at most `max_symbols`. The model has no noise to seed."""
         encoded, durations = self._encode(phonemes, voice, speed)
         timeline = chunk_timeline(phonemes, durations)
-        return timeline, self._audio(encoded, timeline, self.calibrate(voice))
+        statistics = self._statistics(voice, len(phonemes.symbols))
+        return timeline, self._audio(encoded, timeline, statistics)
 
-    def calibrate(self, voice: str) -> Statistics:
-        """Return the statistics of a voice; the first call for it decodes a whole sentence."""
-        if voice not in self._calibrations:
+    def calibrate(self, voice: str) -> None:
+        """Do all that would otherwise be done when `voice` is first used."""
+        for sample in self._samples(voice):
+            self._statistics(voice, len(sample.symbols))
+
+    def _statistics(self, voice: str, symbols: int) -> Statistics | None:
+        """Return what the longest sample that is no longer has; None when all are longer."""
+        fitting = [one for one in self._samples(voice) if len(one.symbols) <= symbols]
+        if not fitting:
+            return None
+        sample = max(fitting, key=lambda one: len(one.symbols))
+        key = (voice, sample)
+        if key not in self._calibrations:
             with self._calibrating:
-                if voice not in self._calibrations:
-                    sentence = self._sample(voice).known_to(self.vocabulary)
-                    encoded, _ = self._encode(sentence, voice, 1.0)
+                if key not in self._calibrations:
+                    encoded, _ = self._encode(sample, voice, 1.0)
                     _, found = self._decode(encoded, 0, encoded.frames, None)
-                    self._calibrations[voice] = Statistics(found.values, CALIBRATION_FRAMES)
-        return self._calibrations[voice]
+                    self._calibrations[key] = Statistics(found.values, CALIBRATION_FRAMES)
+        return self._calibrations[key]
 
     def _encode(
         self, phonemes: Phonemes, voice: str, speed: float
@@ -132,12 +144,14 @@ class KokoroVoice:
         return _Encoded(aligned, pitch, energy, source, style), durations.reshape(-1)
 
     def _audio(
-        self, encoded: _Encoded, timeline: ChunkTimeline, statistics: Statistics
+        self, encoded: _Encoded, timeline: ChunkTimeline, statistics: Statistics | None
     ) -> Iterator[Samples]:
         rising = np.linspace(0, 1, FADE_SAMPLES, dtype=np.float32)
         overlap: Samples | None = None
-        for start, end in windows(timeline.first, timeline.last):
-            first, last = max(0, start - CONTEXT_FRAMES), min(encoded.frames, end + CONTEXT_FRAMES)
+        span = (timeline.first, timeline.last)
+        for start, end in (span,) if statistics is None else windows(*span):
+            context = encoded.frames if statistics is None else CONTEXT_FRAMES
+            first, last = max(0, start - context), min(encoded.frames, end + context)
             decoded, statistics = self._decode(encoded, first, last, statistics)
             head, tail = (start - first) * FRAME_SAMPLES, (end - first) * FRAME_SAMPLES
             samples = decoded[head:tail].copy()

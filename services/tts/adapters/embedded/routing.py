@@ -82,7 +82,7 @@ def _bounded(piece: str, start: int) -> Iterator[Sentence]:
 
 
 def script_of(text: str, numbers_are_chinese: bool) -> Script:
-    """Tell how a sentence is read: any Han makes it Chinese, else any Latin letter English."""
+    """Tell how a sentence is read: any Han makes it Chinese, else any other letter English."""
     if has_han(text):
         return Script.CHINESE
     if any(character.isalpha() for character in text):

@@ -22,10 +22,10 @@ FRAME_SAMPLES = 600
 
 LEAD_FRAMES = 2
 """Silence kept in front: 50 ms, so that no onset is cut."""
-SENTENCE_TAIL_FRAMES = 12
-"""Silence kept after a sentence: 300 ms."""
-CLAUSE_TAIL_FRAMES = 6
-"""Silence kept where a sentence was cut into chunks: 150 ms."""
+SENTENCE_TAIL_FRAMES = 8
+"""Silence kept after a sentence: 200 ms; the last phoneme often holds some more."""
+CLAUSE_TAIL_FRAMES = 5
+"""Silence kept where a sentence was cut into chunks: 125 ms."""
 
 
 @dataclass(frozen=True, slots=True)

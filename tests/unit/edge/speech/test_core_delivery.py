@@ -136,7 +136,7 @@ def test_word_times_come_in_json() -> None:
         {"word": "Hi", "start_ms": 0, "end_ms": 10},
         {"word": "there", "start_ms": 10, "end_ms": 25},
     ]
-    rows = [(0, 0, 20, first, None), (1, 20, 25, second, None), (2, 25, 25, b"", words)]
+    rows = [(0, 0, 20, first, None), (1, 20, 25, second, None), (2, 0, 25, b"", words)]
     assert messages(shown, "audio.chunk") == [
         {
             **common,
@@ -158,7 +158,9 @@ def test_the_chunk_with_the_words_is_the_last_whatever_ends_first() -> None:
     shown += talk.complete() + talk.outcome()
     chunks = messages(shown, "audio.chunk")
     assert [chunk["timestamps"] is None for chunk in chunks] == [True, False]
-    assert (chunks[1]["chunk_start_ms"], chunks[1]["audio_b64"]) == (10, "")
+    assert (chunks[1]["chunk_start_ms"], chunks[1]["chunk_end_ms"]) == (0, 10)
+    assert chunks[1]["audio_b64"] == ""
+    assert messages(talk.everything, "audio.start")[0]["word_timestamps"] is True
 
 
 @pytest.mark.parametrize(("aligned", "times"), [(True, []), (False, None)])

@@ -9,7 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.capabilities import SpeechCapabilities, TaskType, TextCommitmentCapabilities
+from contracts.capabilities import (
+    SpeechCapabilities,
+    TaskType,
+    TextCommitmentCapabilities,
+    Voice,
+)
 from contracts.errors import Failure, Reason
 from contracts.modality import AudioEncoding, AudioFormat
 from services.edge.speech.messages import SessionConfig
@@ -61,12 +66,12 @@ def refuse(
 
 
 def test_defaults_hold_for_an_empty_configuration() -> None:
-    """WEIR-140: wav, buffered, whole, Auto, the default voice, no warning."""
+    """WEIR-140: wav, buffered, whole, Auto, the voice left to the model, no warning."""
     agreement = agree()
     assert agreement.output == AudioFormat(AudioEncoding.WAV, 0)
     assert agreement.commitment is None
     assert agreement.split_granularity == "none"
-    assert (agreement.language, agreement.voice.voice) == ("Auto", "Ada")
+    assert (agreement.language, agreement.voice.voice) == ("Auto", "")
     assert agreement.voice.task_type is TaskType.CUSTOM_VOICE
     assert not agreement.stream_audio
     assert agreement.options.speed == 1.0
@@ -97,7 +102,7 @@ def test_a_language_goes_by_name_or_code(asked: str, known: str) -> None:
     assert agree(language=asked).language == known
 
 
-@pytest.mark.parametrize("asked", ["German", "de", "Klingon", "e", ""])
+@pytest.mark.parametrize("asked", ["German", "de", "Klingon", "e"])
 def test_a_language_that_is_not_spoken_is_refused(asked: str) -> None:
     """WEIR-140: no other language stands in, and the ones that are spoken are named."""
     assert "English, Chinese" in refuse(language=asked).message
@@ -217,8 +222,8 @@ def test_reference_audio_is_never_fetched(url: str) -> None:
 
 WARNED: list[tuple[dict[str, Any], str]] = [
     ({"model": "other"}, "model is not served; tone is used"),
-    ({"voice": "Nobody"}, "voice is unknown; Ada speaks"),
-    ({"speaker": "Nobody"}, "voice is unknown; Ada speaks"),
+    ({"voice": "Nobody"}, "voice is unknown; the default voice speaks"),
+    ({"speaker": "Nobody"}, "voice is unknown; the default voice speaks"),
     ({"voice": "Lin", "speaker": "Ada"}, "speaker is ignored, since voice is given"),
     ({"max_new_tokens": 1}, "max_new_tokens is ignored: the model does not read it"),
     (
@@ -252,12 +257,24 @@ def test_what_does_not_count_is_named(fields: dict[str, Any], warning: str) -> N
         ({"voice": "Lin", "speaker": "Ada"}, "Lin"),
         ({"voice": "", "speaker": "Lin"}, "Lin"),
         ({"voice": "Lin", "speaker": "Lin"}, "Lin"),
-        ({"model": "tone"}, "Ada"),
+        ({"model": "tone"}, ""),
     ],
 )
 def test_a_voice_goes_by_either_name(fields: dict[str, Any], voice: str) -> None:
     """WEIR-140: `speaker` is another name of `voice`, which wins."""
     assert agree(**fields).voice.voice == voice
+
+
+def test_a_voice_speaks_its_own_languages_only() -> None:
+    """WEIR-141: for another language the model chooses, and the client is told."""
+    declared = replace(STANDARD, voices=(Voice("Ada", ("English",)), Voice("Lin", ("Chinese",))))
+    assert agree(declared, voice="Ada", language="zh").voice.voice == ""
+    warning = "voice does not speak Chinese; the default voice speaks"
+    assert agree(declared, voice="Ada", language="zh").warnings == (warning,)
+    assert agree(declared, voice="Lin", language="zh").voice.voice == "Lin"
+    assert agree(declared, voice="Ada").voice.voice == "Ada"
+    refusal = refuse(declared, STRICT, voice="Ada", language="zh")
+    assert refusal.message == "The voice must be one that speaks Chinese: Lin."
 
 
 @pytest.mark.parametrize("fields", [{"model": "other"}, {"voice": "Nobody"}])

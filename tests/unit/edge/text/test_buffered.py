@@ -11,15 +11,15 @@ from services.edge.text.splitter import SplitGranularity
 TERMINATOR, END = SegmentReason.TERMINATOR, SegmentReason.END_OF_INPUT
 
 RELEASES = [
-    ("a sentence is certain when the next begins", "sentence", "One.| |T|wo", ["", "", "One.", ""]),
+    ("white space makes a sentence certain", "sentence", "One.| |T|wo", ["", "One.", "", ""]),
     ("also within a packet", "sentence", "One. Two. T|hree", ["One.;Two.", ""]),
     ("a run may go on", "sentence", "Wait.|.|. x", ["", "", "Wait..."]),
     ("a closing quote may follow", "sentence", "“No.|”| x", ["", "", "“No.”"]),
     ("a straight quote is known by what follows", "sentence", "。|'|a", ["", "", "。"]),
     ("a decimal is no end", "sentence", "3.|5 m.| x", ["", "", "3.5 m."]),
     ("marks of other scripts need no white space", "sentence", "好。|再", ["", "好。"]),
-    ("a grouped number is no end", "clause", "1,|000, |x", ["", "", "1,000,"]),
-    ("a clause is certain when the next begins", "clause", "a,| b|, c", ["", "a,", "b,"]),
+    ("a grouped number is no end", "clause", "1,|000, |x", ["", "1,000,", ""]),
+    ("a clause mark ends it alone", "clause", "a,| b|, c", ["", "a,", "b,"]),
     ("a whole utterance waits", "none", "One. |Two. |Three", ["", "", ""]),
 ]
 
@@ -37,8 +37,8 @@ def test_offsets_and_reasons() -> None:
     """IO-INV-102: code points from the start of the utterance; the rest ends with the input."""
     frontend = BufferedTextFrontend("sentence")
     assert frontend.feed("😀! Tw") == [Segment("😀!", 0, 2, TERMINATOR)]
-    assert frontend.feed("o.  ") == []
-    assert frontend.finish() == [Segment(" Two.  ", 2, 9, END)]
+    assert frontend.feed("o.  ") == [Segment(" Two.", 2, 7, TERMINATOR)]
+    assert frontend.finish() == [Segment("  ", 7, 9, END)]
 
 
 def test_a_whole_utterance_is_one_segment() -> None:

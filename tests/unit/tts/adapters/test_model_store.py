@@ -235,7 +235,8 @@ def test_a_second_fetch_at_the_same_time_is_refused(store: ModelStore) -> None:
     """WEIR-322: two processes never write one folder."""
     store.folder.mkdir(parents=True)
     with (store.folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Even a shared lock of somebody else is enough: a fetch wants the folder for itself.
+        fcntl.flock(lock, fcntl.LOCK_SH)
         with pytest.raises(StoreError, match="another fetch"):
             store.fetch(ASSETS_HERE, Heard())
     assert store.fetch(ASSETS_HERE, Heard()) == ()
