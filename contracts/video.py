@@ -1,8 +1,8 @@
 """One video generation as it is asked for, what a model can do, and the updates of a generation.
 
 Owns: the validated records of video, and the questions asked of them. Does not own: their wire form
-(`weir.video.v1`), what an interaction does (`services.video.timeline`). Enforces: WEIR-187 (a
-record that contradicts itself is refused), WEIR-188 (replicas that differ offer what all declare),
+(`weir.video.v1`), what an interaction does (`services.video.timeline`). Enforces: WEIR-148 (a
+record that contradicts itself is refused), WEIR-149 (replicas that differ offer what all declare),
 IO-INV-101 (partial and terminal updates are different types).
 """
 
@@ -124,7 +124,7 @@ class VideoCapabilities:
 
 
 def shared_by_all(records: Iterable[VideoCapabilities]) -> VideoCapabilities | None:
-    """Return what every one of `records` declares (WEIR-188); None when they do not fit.
+    """Return what every one of `records` declares (WEIR-149); None when they do not fit.
 
     Replicas that chunk, size or pace differently cannot stand for one another.
     """

@@ -2,7 +2,7 @@
 
 Owns: who is answered what, the ids that wait for encoding, the timeline and its lock, and what is
 left at the end. Does not own: encoding (`services.video.prompts`), the arithmetic (`timeline`),
-idempotency (`ledger`). Enforces: WEIR-184 (an acknowledged id ends exactly once: completed or
+idempotency (`ledger`). Enforces: WEIR-145 (an acknowledged id ends exactly once: completed or
 superseded in a chunk that was sent, failed, or named in the outcome), WEIR-229 (a refused id is not
 recorded; one that cannot be encoded leaves an older pending one alone).
 """
@@ -147,7 +147,7 @@ class Interactions(Generic[Prompt]):
             waiting, self._waiting = tuple(self._waiting), {}
             left = self._timeline.finish()
             unsent, self._unsent = tuple(self._unsent), deque()
-            # WEIR-184: what only a chunk would have said that never was sent.
+            # WEIR-145: what only a chunk would have said that never was sent.
             return Remainder(
                 superseded=(*chain.from_iterable(b.superseded for b in unsent), *left.superseded),
                 unfinished=(

@@ -2,7 +2,7 @@
 
 Owns: the recorded payload of every id, its failure if it had one, the cap. Does not own: what an
 interaction does (`timeline`), its syntax (the edge), the queue in front of the encoder. Enforces:
-WEIR-185 (same id and payload: acknowledged again, applied once; other payload: conflict), WEIR-186
+WEIR-146 (same id and payload: acknowledged again, applied once; other payload: conflict), WEIR-147
 (ids are capped and never evicted).
 """
 
@@ -55,7 +55,7 @@ class InteractionLedger:
         if entry is not None:
             return Admission.REPEATED if entry.payload == payload else CONFLICT
         if len(self._entries) >= self._max_event_ids:
-            # WEIR-186: forgetting an id would let its retry apply a second time.
+            # WEIR-147: forgetting an id would let its retry apply a second time.
             return failure(
                 Reason.SESSION_STATE,
                 f"The generation has recorded its limit of {self._max_event_ids} event ids.",

@@ -2,9 +2,9 @@
 
 Owns: the arithmetic of transitions and which interaction appears in which list of which chunk. Does
 not own: what a prompt state is (the adapter's embeddings; a blend function is passed in), encoding,
-idempotency (`ledger`), locking (the engine). Enforces: WEIR-182 (a target of N chunks is reached
-in the Nth affected chunk, with progress k/N), WEIR-183 (the newest target wins, from the state
-resolved at its boundary), WEIR-184 (every id ends exactly once: completed, superseded, unfinished).
+idempotency (`ledger`), locking (the engine). Enforces: WEIR-143 (a target of N chunks is reached
+in the Nth affected chunk, with progress k/N), WEIR-144 (the newest target wins, from the state
+resolved at its boundary), WEIR-145 (every id ends exactly once: completed, superseded, unfinished).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Transition(Generic[P]):
         return 1.0 if self.reached else self.step / self.target.transition_chunks
 
     def value(self, blend: Blend[P]) -> P:
-        # WEIR-182: the last chunk uses the target itself, not a blend that comes close.
+        # WEIR-143: the last chunk uses the target itself, not a blend that comes close.
         if self.reached:
             return self.target.value
         return blend(self.source, self.target.value, self.progress)
@@ -110,7 +110,7 @@ class Timeline(Generic[P]):
         started: tuple[str, ...] = ()
         if pending is not None:
             if running is not None:
-                # WEIR-183: replaced at its boundary, even where it would have ended there.
+                # WEIR-144: replaced at its boundary, even where it would have ended there.
                 self._unnamed.append(running.target.event_id)
             running = _Transition(pending, self._value, step=1)
             self._value = running.value(self._blend)
@@ -131,7 +131,7 @@ class Timeline(Generic[P]):
         )
 
     def finish(self) -> Remainder:
-        """Return the ids that no chunk has ended (WEIR-184)."""
+        """Return the ids that no chunk has ended (WEIR-145)."""
         left = [
             *([self._running.target.event_id] if self._running else []),
             *([self._pending.event_id] if self._pending else []),

@@ -2,7 +2,7 @@
 
 Owns: the one place where a message of a client becomes a validated request or control. Does not
 own: what a particular model does (`services.video.planning`), the answers (`replies`). Enforces:
-IO-INV-001 (the modality of a payload is stated), WEIR-187 (ranges), WEIR-201 (a violation names a
+IO-INV-001 (the modality of a payload is stated), WEIR-148 (ranges), WEIR-201 (a violation names a
 path and a rule, never a value), WEIR-301, and that every field is read or refused, never dropped.
 """
 

@@ -61,7 +61,7 @@ def where(walk: Walk, name: str) -> dict[str, list[int]]:
 
 @given(STEPS)
 def test_every_id_ends_exactly_once(steps: list[Step]) -> None:
-    """WEIR-184: completed, superseded in a chunk or at the end, or unfinished; one of them."""
+    """WEIR-145: completed, superseded in a chunk or at the end, or unfinished; one of them."""
     walk = walked(steps)
     assert walk.left is not None
     ends: Counter[str] = Counter(walk.left.superseded + walk.left.unfinished)
@@ -72,7 +72,7 @@ def test_every_id_ends_exactly_once(steps: list[Step]) -> None:
 
 @given(STEPS)
 def test_an_id_is_started_once_then_active_without_a_gap_then_over(steps: list[Step]) -> None:
-    """WEIR-182, WEIR-184: started in its first active chunk, completed only in its last."""
+    """WEIR-143, WEIR-145: started in its first active chunk, completed only in its last."""
     walk = walked(steps)
     started, active, completed = (where(walk, name) for name in ("started", "active", "completed"))
     assert started.keys() == active.keys()
@@ -89,7 +89,7 @@ def test_an_id_is_started_once_then_active_without_a_gap_then_over(steps: list[S
 
 @given(STEPS)
 def test_progress_counts_up_in_equal_steps(steps: list[Step]) -> None:
-    """WEIR-182: the k-th affected chunk has progress k/N; 1 is reached there and only there."""
+    """WEIR-143: the k-th affected chunk has progress k/N; 1 is reached there and only there."""
     walk = walked(steps)
     for event_id, places in where(walk, "active").items():
         transition = max(1, walk.asked[event_id][1])
@@ -102,7 +102,7 @@ def test_progress_counts_up_in_equal_steps(steps: list[Step]) -> None:
 
 @given(STEPS)
 def test_the_value_is_the_one_the_lists_tell_of(steps: list[Step]) -> None:
-    """WEIR-182, WEIR-183: from the state of the chunk before, resolved first when it was turning.
+    """WEIR-143, WEIR-144: from the state of the chunk before, resolved first when it was turning.
 
     A second computation of the values, out of the lists and the progress alone.
     """
@@ -130,7 +130,7 @@ def test_the_value_is_the_one_the_lists_tell_of(steps: list[Step]) -> None:
 
 @given(STEPS)
 def test_targets_take_effect_in_the_order_of_their_submission(steps: list[Step]) -> None:
-    """WEIR-183: a newer one never comes before an older one, and nothing older comes back."""
+    """WEIR-144: a newer one never comes before an older one, and nothing older comes back."""
     walk = walked(steps)
     order = {event_id: place for place, event_id in enumerate(walk.submitted)}
     shown = [order[event_id] for chunk in walk.chunks for event_id in chunk.active]
@@ -142,7 +142,7 @@ def test_targets_take_effect_in_the_order_of_their_submission(steps: list[Step])
 
 @given(STEPS)
 def test_the_newest_submission_always_takes_the_next_boundary(steps: list[Step]) -> None:
-    """WEIR-183: one boundary later it is the one that is started."""
+    """WEIR-144: one boundary later it is the one that is started."""
     walk = walked([*steps, (3.0, 2), NEXT])
     assert walk.chunks[-1].started == (walk.submitted[-1],)
 
@@ -156,7 +156,7 @@ OFFERS = st.lists(
 def test_nothing_is_applied_twice_and_nothing_forgotten(
     offers: list[tuple[str, int, bool]], cap: int
 ) -> None:
-    """WEIR-185, WEIR-186: against a dictionary that remembers everything."""
+    """WEIR-146, WEIR-147: against a dictionary that remembers everything."""
     ledger, model = InteractionLedger(cap), dict[str, int]()
     applied: Counter[str] = Counter()
     for event_id, payload, recorded in offers:

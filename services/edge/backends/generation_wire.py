@@ -277,7 +277,7 @@ _UPDATES: dict[str, Callable[[rpc_pb2.StreamGenerateResponse], GenerationUpdate]
 def capabilities(response: rpc_pb2.GetCapabilitiesResponse) -> VideoCapabilities:
     """Read what a replica declares, leaving out what this edge has no name for (WEIR-302).
 
-    Raises WireError for a record that contradicts itself (WEIR-187).
+    Raises WireError for a record that contradicts itself (WEIR-148).
     """
     declared = response.capabilities
     try:

@@ -2,7 +2,7 @@
 
 Owns: which replica is asked for a generation, and which one next. Does not own: one call
 (`generation_call`), the choice itself (`replicated`), what a failure does to a session (its core).
-Enforces: WEIR-188 (replicas that differ offer what all of them declare), WEIR-134 (only what had no
+Enforces: WEIR-149 (replicas that differ offer what all of them declare), WEIR-134 (only what had no
 effect is tried again: nothing, once a replica has accepted).
 """
 
@@ -44,7 +44,7 @@ class VideoBackend(ReplicatedBackend[VideoCapabilities]):
     ) -> None:
         super().__init__(
             settings.parsed_targets,
-            shared_by_all,  # WEIR-188
+            shared_by_all,  # WEIR-149
             pool=pool,
             channel=channel,
             timing=timing,

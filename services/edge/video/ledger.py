@@ -19,7 +19,7 @@ class LedgerError(ValueError):
 
 
 class InteractionLedger:
-    """The interactions of one session. The service bounds how many ids it records (WEIR-186)."""
+    """The interactions of one session. The service bounds how many ids it records (WEIR-147)."""
 
     __slots__ = ("_asked", "_ended", "_open")
 

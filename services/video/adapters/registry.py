@@ -16,7 +16,11 @@ from services.video.adapters.base import VideoAdapter
 from services.video.adapters.settings import AdapterSettings
 
 ADAPTERS: Mapping[str, str] = MappingProxyType(
-    {"pattern": "services.video.adapters.pattern:PatternAdapter"}
+    {
+        "anyflow_far": "services.video.adapters.anyflow_far.adapter:AnyFlowFarAdapter",
+        "helios": "services.video.adapters.helios.adapter:HeliosAdapter",
+        "pattern": "services.video.adapters.pattern:PatternAdapter",
+    }
 )
 """Name -> where the class is, imported only when it is asked for."""
 

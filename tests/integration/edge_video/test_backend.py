@@ -369,7 +369,7 @@ async def test_closing_the_backend_ends_a_generation_as_a_shutdown() -> None:
 
 
 async def test_replicas_offer_what_all_of_them_declare() -> None:
-    """WEIR-188: and nothing when they cannot stand for one another."""
+    """WEIR-149: and nothing when they cannot stand for one another."""
     poorer = replace(
         STANDARD, image_reference=False, extra_params=frozenset(), codecs=(VideoCodec.H264,)
     )

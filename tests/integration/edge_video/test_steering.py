@@ -21,7 +21,7 @@ def error_of(messages: list[Message], code: str) -> Message:
 
 
 async def test_a_prompt_turns_over_its_chunks(edge: str) -> None:
-    """WEIR-182: started, active, completed, with the progress of each chunk."""
+    """WEIR-143: started, active, completed, with the progress of each chunk."""
     async with watching(edge) as client:
         await client.start(num_frames=141)
         await client.chunk()

@@ -292,7 +292,7 @@ async def test_a_stop_before_the_first_chunk_still_gives_a_trailer() -> None:
 
 
 async def test_capabilities_are_told() -> None:
-    """WEIR-188: what the adapter declares, and the codecs that the encoder offers."""
+    """WEIR-149: what the adapter declares, and the codecs that the encoder offers."""
     async with serving(pattern(), MODEL_NAME="served", CODECS="h264,vp9") as replica:
         answer = await replica.stub.GetCapabilities(service_pb2.GetCapabilitiesRequest())
         declared = answer.capabilities

@@ -87,7 +87,7 @@ BLENDS = [
 async def test_the_blend_is_in_the_pixels(
     transition_chunks: int | None, progress: list[float]
 ) -> None:
-    """WEIR-182: k/N in the k-th affected chunk; absent means the model's 3."""
+    """WEIR-143: k/N in the k-th affected chunk; absent means the model's 3."""
     async with steered() as viewer:
         await viewer.send(interaction("a", RED, transition_chunks))
         assert (await viewer.until("interaction_queued")).event_id == "a"
@@ -104,7 +104,7 @@ async def test_the_blend_is_in_the_pixels(
 
 
 async def test_an_interruption_starts_from_what_is_shown() -> None:
-    """WEIR-183: a over 4 chunks, b over 2 from the third on; the blend goes on from 3/4."""
+    """WEIR-144: a over 4 chunks, b over 2 from the third on; the blend goes on from 3/4."""
     async with steered() as viewer:
         await viewer.send(interaction("a", RED, 4))
         await viewer.barrier()
@@ -123,7 +123,7 @@ async def test_an_interruption_starts_from_what_is_shown() -> None:
 
 
 async def test_a_transition_replaced_in_its_last_chunk_is_superseded() -> None:
-    """WEIR-183, WEIR-184: values 1/2, 1/2, 0; a never completes."""
+    """WEIR-144, WEIR-145: values 1/2, 1/2, 0; a never completes."""
     async with steered() as viewer:
         await viewer.send(interaction("a", RED, 2))
         await viewer.barrier()
@@ -141,7 +141,7 @@ async def test_a_transition_replaced_in_its_last_chunk_is_superseded() -> None:
 
 
 async def test_a_pending_target_is_replaced_unseen() -> None:
-    """WEIR-183: the older one is named as superseded in the next chunk and nowhere else."""
+    """WEIR-144: the older one is named as superseded in the next chunk and nowhere else."""
     async with steered() as viewer:
         await viewer.send(interaction("a", RED, 0), interaction("b", BLUE, 0))
         await viewer.barrier()
@@ -165,7 +165,7 @@ async def test_a_prompt_that_cannot_be_encoded_leaves_an_older_pending_one_alive
 
 
 async def test_a_retry_is_acknowledged_and_applied_once() -> None:
-    """WEIR-185: 3 as the model's default is not the same as 3 given; the original is unharmed."""
+    """WEIR-146: 3 as the model's default is not the same as 3 given; the original is unharmed."""
     async with steered() as viewer:
         await viewer.send(interaction("a", RED, 0), interaction("a", RED, 0))
         await viewer.barrier()
@@ -186,7 +186,7 @@ async def test_a_retry_is_acknowledged_and_applied_once() -> None:
 
 
 async def test_a_retry_of_a_failed_id_is_told_the_same_again() -> None:
-    """WEIR-185: `queued` and the same failure; it is not tried again."""
+    """WEIR-146: `queued` and the same failure; it is not tried again."""
     async with steered() as viewer:
         await viewer.send(interaction("a", "!", 0))
         first = await viewer.until("interaction_failed")
@@ -294,7 +294,7 @@ async def test_after_a_stop_interactions_are_refused() -> None:
 
 
 async def test_what_is_left_at_the_end_is_told_in_the_outcome() -> None:
-    """WEIR-184: superseded and never named; running, pending and not yet encoded."""
+    """WEIR-145: superseded and never named; running, pending and not yet encoded."""
     async with steered() as viewer:
         await viewer.send(interaction("a", RED, 5))
         await viewer.barrier()
@@ -308,7 +308,7 @@ async def test_what_is_left_at_the_end_is_told_in_the_outcome() -> None:
 
 
 async def test_a_chunk_that_fails_takes_no_id_with_it() -> None:
-    """WEIR-184, WEIR-236: what only the lost chunk would have told is told by the outcome."""
+    """WEIR-145, WEIR-236: what only the lost chunk would have told is told by the outcome."""
     async with steered(fail_chunk=1) as viewer:
         for event_id in ("a", "b"):
             await viewer.send(interaction(event_id, RED, 0))
@@ -358,7 +358,7 @@ async def test_only_so_many_wait_for_encoding() -> None:
 
 
 async def test_a_hammer_of_interactions_during_boundaries_loses_none() -> None:
-    """WEIR-184, WEIR-185: every id ends once, in order, whatever comes between chunks."""
+    """WEIR-145, WEIR-146: every id ends once, in order, whatever comes between chunks."""
     count = 300
     async with (
         serving(pattern(steps=2)) as replica,

@@ -130,7 +130,7 @@ INVALID = [
 
 @pytest.mark.parametrize(("first", "field"), INVALID, ids=[field for _, field in INVALID])
 async def test_a_config_that_is_wrong_names_the_field(first: Any, field: str) -> None:
-    """WEIR-187, WEIR-301: INVALID_MESSAGE with the path of what is wrong."""
+    """WEIR-148, WEIR-301: INVALID_MESSAGE with the path of what is wrong."""
     async with serving(pattern()) as replica:
         refused = await refusal_of(replica.stub, first)
         assert refused.reason is Reason.INVALID_MESSAGE

@@ -62,7 +62,7 @@ SAME = [
 async def test_payloads_are_compared_as_they_came(
     first: dict[str, Any], second: dict[str, Any], same: bool
 ) -> None:
-    """WEIR-185: before defaults; every part counts."""
+    """WEIR-146: before defaults; every part counts."""
     outbox = Outbox(100)
     interactions = made(outbox)
     assert interactions.admit(Interaction("a", "p", **first))
@@ -91,7 +91,7 @@ async def test_a_refused_id_is_not_recorded() -> None:
 
 
 async def test_what_fails_after_the_end_is_unfinished_and_not_failed() -> None:
-    """WEIR-184: an id ends once, whoever comes first."""
+    """WEIR-145: an id ends once, whoever comes first."""
     outbox = Outbox(100)
     interactions = made(outbox)
     interactions.admit(Interaction("a", "p"))
@@ -105,7 +105,7 @@ async def test_what_fails_after_the_end_is_unfinished_and_not_failed() -> None:
 
 
 async def test_lists_of_chunks_that_were_not_sent_come_back_at_the_end() -> None:
-    """WEIR-184: completed there is unfinished, superseded there is superseded."""
+    """WEIR-145: completed there is unfinished, superseded there is superseded."""
     interactions = made(max_waiting=10)
     for name, chunks in (("a", 1), ("b", 1), ("c", 0), ("d", 5)):
         interaction = Interaction(name, "p", chunks)
@@ -128,7 +128,7 @@ async def test_an_abandoned_generation_wants_nothing_encoded() -> None:
 
 
 async def test_an_id_ends_once_whatever_the_threads_do() -> None:
-    """WEIR-184: boundaries, encodings, failures and the end, all at once, again and again."""
+    """WEIR-145: boundaries, encodings, failures and the end, all at once, again and again."""
     for _ in range(30):
         outbox = Outbox(10_000)
         interactions = made(outbox, max_waiting=1000)

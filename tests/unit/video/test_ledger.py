@@ -11,7 +11,7 @@ BROKEN = failure(Reason.INTERACTION_FAILED, "No.")
 
 
 def test_an_id_is_new_once_and_then_repeated() -> None:
-    """WEIR-185: the same payload again is acknowledged, not applied."""
+    """WEIR-146: the same payload again is acknowledged, not applied."""
     ledger = InteractionLedger()
     assert ledger.examine("a", ("p", 3)) is Admission.NEW
     ledger.record("a", ("p", 3))
@@ -20,7 +20,7 @@ def test_an_id_is_new_once_and_then_repeated() -> None:
 
 
 def test_examining_records_nothing() -> None:
-    """WEIR-185: what was refused for another reason may come again."""
+    """WEIR-146: what was refused for another reason may come again."""
     ledger = InteractionLedger()
     assert ledger.examine("a", 1) is Admission.NEW
     assert ledger.examine("a", 2) is Admission.NEW
@@ -28,7 +28,7 @@ def test_examining_records_nothing() -> None:
 
 
 def test_another_payload_is_a_conflict_and_leaves_the_first_alone() -> None:
-    """WEIR-185: `event_id_conflict`; the original is unaffected."""
+    """WEIR-146: `event_id_conflict`; the original is unaffected."""
     ledger = InteractionLedger()
     ledger.record("a", "one")
     assert ledger.examine("a", "two") is CONFLICT
@@ -37,7 +37,7 @@ def test_another_payload_is_a_conflict_and_leaves_the_first_alone() -> None:
 
 
 def test_a_failure_is_remembered() -> None:
-    """WEIR-185: a retry is told the same; others are not."""
+    """WEIR-146: a retry is told the same; others are not."""
     ledger = InteractionLedger()
     ledger.record("a", 1)
     ledger.record("b", 1)
@@ -50,7 +50,7 @@ def test_a_failure_is_remembered() -> None:
 
 
 def test_ids_are_capped_and_none_is_forgotten() -> None:
-    """WEIR-186: new ones are refused, old ones still known; conflicts are still conflicts."""
+    """WEIR-147: new ones are refused, old ones still known; conflicts are still conflicts."""
     ledger = InteractionLedger(max_event_ids=2)
     for event_id in ("a", "b"):
         ledger.record(event_id, event_id)
@@ -62,7 +62,7 @@ def test_ids_are_capped_and_none_is_forgotten() -> None:
 
 
 def test_an_id_is_recorded_once() -> None:
-    """WEIR-185: recording it twice is a mistake of the caller."""
+    """WEIR-146: recording it twice is a mistake of the caller."""
     ledger = InteractionLedger()
     ledger.record("a", 1)
     with pytest.raises(ValueError, match="once"):
@@ -70,6 +70,6 @@ def test_an_id_is_recorded_once() -> None:
 
 
 def test_a_ledger_holds_at_least_one_id() -> None:
-    """WEIR-186: a cap of none would refuse everything."""
+    """WEIR-147: a cap of none would refuse everything."""
     with pytest.raises(ValueError, match="at least one"):
         InteractionLedger(0)

@@ -117,7 +117,7 @@ SCRIPTS = (
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_the_example_holds(script: Script) -> None:
-    """WEIR-182, WEIR-183, WEIR-184: values, progress and lists of every chunk."""
+    """WEIR-143, WEIR-144, WEIR-145: values, progress and lists of every chunk."""
     line = timeline()
     seen = []
     for chunk in range(1, len(script.chunks) + 2):
@@ -131,7 +131,7 @@ def test_the_example_holds(script: Script) -> None:
 
 
 def test_the_last_chunk_uses_the_target_itself() -> None:
-    """WEIR-182: not a blend that comes close to it."""
+    """WEIR-143: not a blend that comes close to it."""
     target = 0.1 + 0.2
     line: Timeline[float] = Timeline(0.7, lambda source, _, progress: source * progress)
     line.submit(Target("a", target, 3))
@@ -141,7 +141,7 @@ def test_the_last_chunk_uses_the_target_itself() -> None:
 
 
 def test_finishing_leaves_nothing_to_finish() -> None:
-    """WEIR-184: an id ends once."""
+    """WEIR-145: an id ends once."""
     line = timeline()
     line.submit(Target("a", 1.0, 3))
     assert line.finish() == Remainder((), ("a",))
@@ -150,6 +150,6 @@ def test_finishing_leaves_nothing_to_finish() -> None:
 
 @pytest.mark.parametrize(("event_id", "chunks"), [("", 0), ("a", -1)])
 def test_a_target_that_is_none_is_refused(event_id: str, chunks: int) -> None:
-    """WEIR-182: an id and a count from 0."""
+    """WEIR-143: an id and a count from 0."""
     with pytest.raises(ValueError, match="event id"):
         Target(event_id, 1.0, chunks)

@@ -1,7 +1,7 @@
 """What AnyFlow-FAR remembers of the video so far: its latents, and their keys and values.
 
 Owns: the memory of one generation and how much of it is filled. Does not own: what is put into it
-(the transformer writes it). Enforces: WEIR-342 (its size is fixed when it is made). Imports torch:
+(the transformer writes it). Enforces: WEIR-352 (its size is fixed when it is made). Imports torch:
 import it inside `load` only.
 """
 

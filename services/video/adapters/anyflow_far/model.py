@@ -1,9 +1,9 @@
 """AnyFlow-FAR, chunk by chunk: generations over one loaded pipeline.
 
 Owns: the state of a generation, denoising a chunk, and when the state moves on. Does not own: the
-memory's layout (`context`), loading, prompts. Enforces: WEIR-341 (chunk by chunk equals one long
-call), WEIR-342 (constant memory, a scheduler of its own), WEIR-347 (a chunk that is stopped or
-fails leaves the state as it was; it asks before every step whether to go on), WEIR-348 (the video
+memory's layout (`context`), loading, prompts. Enforces: WEIR-351 (chunk by chunk equals one long
+call), WEIR-352 (constant memory, a scheduler of its own), WEIR-357 (a chunk that is stopped or
+fails leaves the state as it was; it asks before every step whether to go on), WEIR-358 (the video
 ends with the last chunk that the checkpoint knows). Imports torch: import it inside `load` only.
 
 The steps follow `AnyFlowFARPipeline.__call__`, which cannot be used for this: it makes the whole
@@ -117,7 +117,7 @@ class FarModel:
             raise RuntimeError("the generation is closed")
         chunk = state.chunks
         if chunk == len(state.layout.partition):
-            # WEIR-348
+            # WEIR-358
             raise ValueError(f"the video has its {self._capabilities.max_num_frames} frames")
         if context.cached < chunk:
             if should_stop():
@@ -131,7 +131,7 @@ class FarModel:
             if denoised is None:
                 return None
             latents = denoised
-        # WEIR-347: nothing that a later chunk depends on was changed before this line.
+        # WEIR-357: nothing that a later chunk depends on was changed before this line.
         start = state.layout.latents_before(chunk)
         context.latents[:, start : start + latents.shape[1]] = latents
         context.prompts = prompts
@@ -179,7 +179,7 @@ class FarModel:
         latents = state.noise[:, start : start + state.layout.partition[chunk]]
         scheduler.set_timesteps(state.parameters.steps, device=latents.device)
         for index, timestep in enumerate(scheduler.timesteps):
-            # WEIR-347
+            # WEIR-357
             if should_stop():
                 return None
             target = scheduler.sigmas[index + 1] * scheduler.config.num_train_timesteps

@@ -1,6 +1,6 @@
 """What a request can ask of AnyFlow-FAR, and what is in force.
 
-Owns: names, ranges and defaults of the options. Does not own: denoising. Enforces: WEIR-344
+Owns: names, ranges and defaults of the options. Does not own: denoising. Enforces: WEIR-354
 (declared options are checked by name and type). Importing this needs no model library.
 """
 

@@ -1,8 +1,8 @@
 """What every diffusion adapter does the same way, around a model that differs.
 
 Owns: options, loading, warming up, prompts and their mixing, the checks of a generation. Does not
-own: denoising and what a state is (`DiffusionModel`, one a family). Enforces: WEIR-349 (no model
-library is imported before `load`), WEIR-344 (unknown parameters are refused), WEIR-345 (a model
+own: denoising and what a state is (`DiffusionModel`, one a family). Enforces: WEIR-359 (no model
+library is imported before `load`), WEIR-354 (unknown parameters are refused), WEIR-355 (a model
 that cannot generate is not called loaded).
 """
 
@@ -105,7 +105,7 @@ class DiffusionAdapter(ABC, Generic[State]):
         """
         source = find_source(self._options.model or self.default_model, self._settings.model_dir)
         pipeline = load_pipeline(self.pipeline, source, self._settings.device, self._options)
-        # WEIR-349: what imports torch at its top is imported here.
+        # WEIR-359: what imports torch at its top is imported here.
         embeddings = importlib.import_module("services.video.adapters.diffusion.embeddings")
         prompts: PromptEncoder = embeddings.PromptEncoder(pipeline, self._options)
         try:
@@ -186,7 +186,7 @@ class DiffusionAdapter(ABC, Generic[State]):
                     self.decode(state, latents)
             self.close(state)
         except Exception as error:
-            # WEIR-345: better found now than in the first request.
+            # WEIR-355: better found now than in the first request.
             self._loaded = None
             raise ModelUnavailableError(
                 f"{name} was loaded but cannot generate {size} here ({type(error).__name__}: "

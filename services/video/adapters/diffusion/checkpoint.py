@@ -1,8 +1,8 @@
 """Loading a diffusers checkpoint: from which place, onto which device, in which precision.
 
 Owns: the way from settings to a pipeline that is ready to run, with every obstacle as one clear
-sentence. Does not own: what a pipeline does. Enforces: WEIR-345 (what is missing is named, and that
-no video can be generated then), WEIR-346 (only weights that cannot hold code are read). Importing
+sentence. Does not own: what a pipeline does. Enforces: WEIR-355 (what is missing is named, and that
+no video can be generated then), WEIR-356 (only weights that cannot hold code are read). Importing
 this imports no model library; `load_pipeline` does.
 """
 
@@ -87,7 +87,7 @@ def load_pipeline(
             source.address,
             revision=options.revision,
             local_files_only=options.offline or source.folder is not None,
-            use_safetensors=True,  # WEIR-346: a pickle could run anything
+            use_safetensors=True,  # WEIR-356: a pickle could run anything
             # The decoder of Wan shows seams in half precision.
             dtype={"default": dtype, "vae": torch.float32},
         )
@@ -190,7 +190,7 @@ def _place(pipeline: Any, device: torch.device) -> None:
 
 def _unavailable(source: Source, options: DiffusionOptions, error: Exception) -> str:
     reason = _reason(error)
-    # WEIR-345: the operator reads what is missing and what to do.
+    # WEIR-355: the operator reads what is missing and what to do.
     if source.folder is not None:
         return f"{source.folder} cannot be loaded ({reason}); no video can be generated"
     if options.offline:

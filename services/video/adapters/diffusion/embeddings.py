@@ -1,7 +1,7 @@
 """Prompts as embeddings: encoding them and mixing two of them.
 
 Owns: the one encoder of a loaded pipeline and the arithmetic of a blend. Does not own: when prompts
-change (`services.video.timeline`). Enforces: WEIR-343 (every prompt has the same shape, so that any
+change (`services.video.timeline`). Enforces: WEIR-353 (every prompt has the same shape, so that any
 two can be mixed; too long a prompt is refused, not cut in silence). Imports torch: import it inside
 `load` only.
 """
@@ -48,7 +48,7 @@ class PromptEncoder:
             tensor, _ = self._pipeline.encode_prompt(
                 prompt=text,
                 do_classifier_free_guidance=False,
-                # WEIR-343: one length for all.
+                # WEIR-353: one length for all.
                 max_sequence_length=self._length,
             )
         return PromptEmbeddings(tensor.to(self._dtype))

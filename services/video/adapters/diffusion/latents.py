@@ -1,7 +1,7 @@
 """Latents to frames and pictures to numbers, with the Wan autoencoder.
 
 Owns: decoding latent by latent with a cache that the caller keeps. Does not own: how latents come
-about. Enforces: WEIR-342 (decoding piece by piece gives what decoding at once gives, and no two
+about. Enforces: WEIR-352 (decoding piece by piece gives what decoding at once gives, and no two
 generations share anything: the autoencoder's own cache, one for all, is never used to decode).
 Imports torch and diffusers: import it inside `load` only.
 """

@@ -1,7 +1,7 @@
 """A request's parameters, checked before any of them reaches a model.
 
 Owns: the check of a generation against what is declared, and of single values. Does not own: which
-parameters a model has. Enforces: WEIR-344 (nothing undeclared and nothing of a wrong type is passed
+parameters a model has. Enforces: WEIR-354 (nothing undeclared and nothing of a wrong type is passed
 on). Numbers come from JSON or protobuf, so a whole number may arrive as a float.
 """
 
@@ -24,7 +24,7 @@ def check_generation(generation: Generation, capabilities: VideoCapabilities) ->
             f"width and height are multiples of {unit}; the nearest size is "
             f"{near_width}x{near_height}"
         )
-    # WEIR-344: named, so that a misspelt parameter is found.
+    # WEIR-354: named, so that a misspelt parameter is found.
     unknown = sorted(set(generation.options) - capabilities.options)
     unknown += sorted(set(generation.extra_params) - capabilities.extra_params)
     if unknown:

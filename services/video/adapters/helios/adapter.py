@@ -1,7 +1,7 @@
 """The `helios` adapter.
 
 Owns: which pipeline and which checkpoint. Does not own: anything it does (`model`), loading
-(`diffusion`). Enforces: WEIR-349 (importing this imports no model library).
+(`diffusion`). Enforces: WEIR-359 (importing this imports no model library).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What Helios remembers of the video so far.
 
 Owns: the last latents, the first one, and the form in which the transformer is given them. Does not
-own: making latents. Enforces: WEIR-342 (a history never grows, and is never changed: the next one
+own: making latents. Enforces: WEIR-352 (a history never grows, and is never changed: the next one
 is a new value). Imports torch: import it inside `load` only.
 """
 
@@ -42,7 +42,7 @@ class History:
     def followed_by(self, latents: torch.Tensor) -> History:
         """Return the history after a chunk [1, C, T, h, w]."""
         first = latents[:, :, :1].clone() if self.first is None else self.first
-        # WEIR-342: copies of what is kept; a view would also keep what fell out of it.
+        # WEIR-352: copies of what is kept; a view would also keep what fell out of it.
         kept = torch.cat([self.latents, latents], dim=2)[:, :, -LENGTH:].clone()
         return History(kept, first)
 

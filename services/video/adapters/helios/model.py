@@ -1,8 +1,8 @@
 """Helios, chunk by chunk: sessions over one loaded pipeline.
 
 Owns: the state of a generation, its beginning, and when it moves on. Does not own: denoising
-(`pyramid`), loading, prompts. Enforces: WEIR-341 (chunk by chunk equals one long call), WEIR-342
-(constant memory; a generator, a scheduler and a history of its own for each generation), WEIR-347
+(`pyramid`), loading, prompts. Enforces: WEIR-351 (chunk by chunk equals one long call), WEIR-352
+(constant memory; a generator, a scheduler and a history of its own for each generation), WEIR-357
 (a chunk that is stopped or fails leaves the state as it was). Imports torch: import it inside
 `load` only.
 """
@@ -105,7 +105,7 @@ class HeliosModel:
         """Return the latents of the next chunk, [1, C, 9, h, w]; None when stopped."""
         if state.history is None:
             raise RuntimeError("the generation is closed")
-        # WEIR-347: noise is drawn from a copy, which becomes the state's only with the chunk.
+        # WEIR-357: noise is drawn from a copy, which becomes the state's only with the chunk.
         generator = state.generator.clone_state()
         task = ChunkTask(
             size=state.size,

@@ -1,8 +1,8 @@
 """One chunk of Helios out of noise: stage by stage from coarse to fine.
 
 Owns: the denoising loop and its arithmetic. Does not own: what came before the chunk (`history`)
-and what becomes of it (`model`). Enforces: WEIR-341 (a chunk is what one long call of the pipeline
-makes of it, bit by bit), WEIR-347 (it asks before every step whether to go on). Imports torch and
+and what becomes of it (`model`). Enforces: WEIR-351 (a chunk is what one long call of the pipeline
+makes of it, bit by bit), WEIR-357 (it asks before every step whether to go on). Imports torch and
 diffusers: import it inside `load` only.
 
 The steps follow `HeliosPyramidPipeline.__call__`, which cannot be used for this: it decodes in the
@@ -67,7 +67,7 @@ class Pyramid:
                 latents = self._refine(task, latents, stage)
             origin = latents
             for index, timestep in enumerate(task.scheduler.timesteps):
-                # WEIR-347
+                # WEIR-357
                 if should_stop():
                     return None
                 flow = self._flow(task, latents, timestep, context, skip=_skips(stage, index))

@@ -264,7 +264,7 @@ def test_without_a_replica_there_is_no_video() -> None:
 
 
 def test_replicas_that_come_later_serve() -> None:
-    """WEIR-188: what counts is what is reachable when the start comes."""
+    """WEIR-149: what counts is what is reachable when the start comes."""
     talk = Conversation(capabilities=None)
     talk.replicas(STANDARD)
     assert kinds(talk.start()) == ["start"]

@@ -121,7 +121,7 @@ def adapter(far_folder: Path) -> Iterator[AnyFlowFarAdapter]:
 def test_chunk_by_chunk_equals_one_long_call(
     case: Same, adapter: AnyFlowFarAdapter, far_folder: Path
 ) -> None:
-    """WEIR-341: bit by bit, however often it was stopped, in latents and in frames."""
+    """WEIR-351: bit by bit, however often it was stopped, in latents and in frames."""
     made = chunks(adapter, case.generation, len(PARTITION), Stops(case.stops))
     assert [len(frames) for frames in made.frames] == [1, 8, 8, 8, 4]
     latents = np.concatenate([part.numpy() for part in made.latents], axis=2)
@@ -133,7 +133,7 @@ def test_chunk_by_chunk_equals_one_long_call(
 
 @pytest.mark.slow
 def test_the_published_chunks_make_81_frames(tmp_path: Path) -> None:
-    """WEIR-341: with the chunks that the published checkpoints have, bit by bit."""
+    """WEIR-351: with the chunks that the published checkpoints have, bit by bit."""
     reason = tiny.lacking()
     if reason is not None:
         pytest.skip(reason)
@@ -150,7 +150,7 @@ def test_the_published_chunks_make_81_frames(tmp_path: Path) -> None:
 
 
 def test_a_failure_while_it_remembers_can_be_repeated(adapter: AnyFlowFarAdapter) -> None:
-    """WEIR-347: half a memory is written over, and the chunk is the same."""
+    """WEIR-357: half a memory is written over, and the chunk is the same."""
 
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
@@ -169,7 +169,7 @@ def test_a_failure_while_it_remembers_can_be_repeated(adapter: AnyFlowFarAdapter
 
 
 def test_it_stops_before_the_next_step(adapter: AnyFlowFarAdapter) -> None:
-    """WEIR-347: once it is told to stop, the transformer is not called again."""
+    """WEIR-357: once it is told to stop, the transformer is not called again."""
     calls = []
     prompt = adapter.encode_prompt(PROMPT)
     state = adapter.start(asked(), prompt)
@@ -185,7 +185,7 @@ def test_it_stops_before_the_next_step(adapter: AnyFlowFarAdapter) -> None:
 
 
 def test_no_frame_waits_for_the_memory(adapter: AnyFlowFarAdapter) -> None:
-    """WEIR-347: a chunk is returned before it is remembered, so the first comes sooner."""
+    """WEIR-357: a chunk is returned before it is remembered, so the first comes sooner."""
     prompt = adapter.encode_prompt(PROMPT)
     state = adapter.start(asked(options={"num_inference_steps": 1}), prompt)
     calls = []
@@ -201,7 +201,7 @@ def test_no_frame_waits_for_the_memory(adapter: AnyFlowFarAdapter) -> None:
 def test_chunks_that_cannot_be_declared_are_refused(
     partition: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """WEIR-345: the contract knows a first chunk and one size for all others."""
+    """WEIR-355: the contract knows a first chunk and one size for all others."""
     reason = tiny.lacking()
     if reason is not None:
         pytest.skip(reason)

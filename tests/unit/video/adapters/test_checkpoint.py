@@ -45,7 +45,7 @@ def refusal(folder: Path, *, device: str = "cpu", **options: str) -> str:
 
 
 def test_a_model_is_a_folder_or_one_below_the_model_folder_or_of_the_hub(tmp_path: Path) -> None:
-    """WEIR-345: in that order, and what it is served as does not tell where it lies."""
+    """WEIR-355: in that order, and what it is served as does not tell where it lies."""
     (tmp_path / "Some" / "Model-1").mkdir(parents=True)
     inside = tmp_path / "Some" / "Model-1"
     assert find_source(str(inside), tmp_path) == Source("Model-1", inside)
@@ -57,20 +57,20 @@ def test_a_model_is_a_folder_or_one_below_the_model_folder_or_of_the_hub(tmp_pat
 
 
 def test_a_folder_without_an_index_is_no_checkpoint(copied: Path) -> None:
-    """WEIR-345: found before anything is read."""
+    """WEIR-355: found before anything is read."""
     (copied / "model_index.json").unlink()
     assert "has no model_index.json" in refusal(copied)
 
 
 def test_an_index_that_is_not_json_is_told(copied: Path) -> None:
-    """WEIR-345: with its path."""
+    """WEIR-355: with its path."""
     (copied / "model_index.json").write_text("{", encoding="utf-8")
     assert "model_index.json is not JSON" in refusal(copied)
 
 
 @pytest.mark.parametrize("part", ["vae", "text_encoder", "tokenizer", "transformer", "scheduler"])
 def test_a_missing_part_is_named(copied: Path, part: str) -> None:
-    """WEIR-345: the operator reads which folder to fetch."""
+    """WEIR-355: the operator reads which folder to fetch."""
     shutil.rmtree(copied / part)
     assert f"lacks {part}" in refusal(copied)
 
@@ -84,7 +84,7 @@ def test_a_missing_part_is_named(copied: Path, part: str) -> None:
     ],
 )
 def test_missing_or_broken_weights_are_told(copied: Path, weights: str) -> None:
-    """WEIR-345: a file that is not there, and one that was cut short."""
+    """WEIR-355: a file that is not there, and one that was cut short."""
     file = copied / weights
     file.write_bytes(file.read_bytes()[:1000])
     assert "cannot be loaded" in refusal(copied)
@@ -95,7 +95,7 @@ def test_missing_or_broken_weights_are_told(copied: Path, weights: str) -> None:
 
 
 def test_weights_that_could_hold_code_are_not_read(copied: Path) -> None:
-    """WEIR-346: a pickle in the place of the weights is left alone."""
+    """WEIR-356: a pickle in the place of the weights is left alone."""
     import torch
 
     for name in ("vae", "transformer"):
@@ -106,7 +106,7 @@ def test_weights_that_could_hold_code_are_not_read(copied: Path) -> None:
 
 
 def test_a_checkpoint_of_another_pipeline_is_refused(copied: Path, far_folder: Path) -> None:
-    """WEIR-345: with both names, and both ways."""
+    """WEIR-355: with both names, and both ways."""
     assert "is a checkpoint of AnyFlowFARPipeline" in refusal(far_folder)
     index = copied / "model_index.json"
     found = json.loads(index.read_text("utf-8"))
@@ -115,14 +115,14 @@ def test_a_checkpoint_of_another_pipeline_is_refused(copied: Path, far_folder: P
 
 
 def test_offline_means_that_nothing_is_fetched(helios_folder: Path) -> None:
-    """WEIR-345: what is not in the cache is missing, at once."""
+    """WEIR-355: what is not in the cache is missing, at once."""
     message = refusal(helios_folder, model="Nobody/Nothing", offline="true")
     assert "Nobody/Nothing is not in the local cache whole, and the option offline" in message
 
 
 @pytest.mark.slow  # the hub's client tries for half a minute
 def test_a_hub_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
-    """WEIR-345: with what to do about it."""
+    """WEIR-355: with what to do about it."""
     message = _without_hub(tmp_path, "Nobody/Nothing")
     assert "Nobody/Nothing cannot be had from the hub" in message
     assert "give its folder as the option model" in message
@@ -130,12 +130,12 @@ def test_a_hub_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["cuda:7", "nonsense", "meta:x"])
 def test_a_device_that_is_not_there_is_named(helios_folder: Path, device: str) -> None:
-    """WEIR-345: nothing is read for it."""
+    """WEIR-355: nothing is read for it."""
     assert f"the device {device} cannot be used" in refusal(helios_folder, device=device)
 
 
 def test_weights_that_do_not_fit_are_told_with_both_figures() -> None:
-    """WEIR-345: before they are moved, in units that an operator reads."""
+    """WEIR-355: before they are moved, in units that an operator reads."""
     with pytest.raises(ModelUnavailableError, match=r"take 30\.0 GiB and cuda:0 has 24\.0 GiB"):
         check_memory(30 * 2**30, 24 * 2**30, "cuda:0")
     check_memory(24 * 2**30, 24 * 2**30, "cuda:0")
@@ -145,7 +145,7 @@ def test_weights_that_do_not_fit_are_told_with_both_figures() -> None:
 def test_a_package_that_is_not_installed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    """WEIR-345: with the extra that brings it; unloading needs none of them."""
+    """WEIR-355: with the extra that brings it; unloading needs none of them."""
     if package != "torch" and tiny.lacking() is not None:
         pytest.skip("another one is missing before it")
     monkeypatch.setitem(sys.modules, package, None)
@@ -164,7 +164,7 @@ def test_a_package_that_is_not_installed_is_named(
 def test_options_that_do_not_go_with_the_model_are_refused(
     helios_folder: Path, options: dict[str, str], told: str
 ) -> None:
-    """WEIR-345: an operator's mistake is found when the service starts."""
+    """WEIR-355: an operator's mistake is found when the service starts."""
     assert told in refusal(helios_folder, **options)
 
 
@@ -181,13 +181,13 @@ def test_options_that_do_not_go_with_the_model_are_refused(
     ],
 )
 def test_wrong_options_are_refused_by_the_constructor(name: str, value: str) -> None:
-    """WEIR-345: before anything is loaded."""
+    """WEIR-355: before anything is loaded."""
     with pytest.raises(ValueError, match=name):
         HeliosAdapter(AdapterSettings(options={name: value}))
 
 
 def test_warming_up_finds_what_loading_does_not(copied: Path) -> None:
-    """WEIR-345: a model that cannot generate is not called loaded."""
+    """WEIR-355: a model that cannot generate is not called loaded."""
     config = copied / "scheduler" / "scheduler_config.json"
     found = json.loads(config.read_text("utf-8"))
     config.write_text(json.dumps({**found, "gamma": 0.4}), encoding="utf-8")
@@ -195,7 +195,7 @@ def test_warming_up_finds_what_loading_does_not(copied: Path) -> None:
 
 
 def test_warming_up_changes_no_frame(helios_folder: Path) -> None:
-    """WEIR-342: the first generation after it is as any other."""
+    """WEIR-352: the first generation after it is as any other."""
     cold = chunks(loaded(HeliosAdapter, helios_folder), asked(), 1, Stops())
     warm = chunks(loaded(HeliosAdapter, helios_folder, warm_up="true"), asked(), 1, Stops())
     assert (cold.frames[0] == warm.frames[0]).all()
@@ -203,7 +203,7 @@ def test_warming_up_changes_no_frame(helios_folder: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_a_dtype_is_that_of_transformer_and_prompts(helios_folder: Path, dtype: str) -> None:
-    """WEIR-343: prompts have the transformer's precision, mixed ones too; frames stay frames."""
+    """WEIR-353: prompts have the transformer's precision, mixed ones too; frames stay frames."""
     import torch
 
     adapter = loaded(HeliosAdapter, helios_folder, dtype=dtype)
@@ -215,7 +215,7 @@ def test_a_dtype_is_that_of_transformer_and_prompts(helios_folder: Path, dtype: 
 
 
 def test_unloading_is_final_and_can_be_repeated(far_folder: Path) -> None:
-    """WEIR-342: afterwards there is nothing to generate with."""
+    """WEIR-352: afterwards there is nothing to generate with."""
     adapter = loaded(AnyFlowFarAdapter, far_folder)
     prompt = adapter.encode_prompt(PROMPT)
     state = adapter.start(asked(), prompt)
@@ -228,7 +228,7 @@ def test_unloading_is_final_and_can_be_repeated(far_folder: Path) -> None:
 
 @pytest.mark.parametrize("adapter", ["helios.adapter", "anyflow_far.adapter", "registry"])
 def test_importing_an_adapter_imports_no_model_library(adapter: str) -> None:
-    """WEIR-349: the service starts, and reports what is missing, without any of them."""
+    """WEIR-359: the service starts, and reports what is missing, without any of them."""
     code = (
         "import sys\n"
         f"import services.video.adapters.{adapter}\n"

@@ -26,7 +26,7 @@ def adapter(helios_folder: Path) -> Iterator[HeliosAdapter]:
 
 
 def test_every_prompt_has_one_shape(adapter: HeliosAdapter) -> None:
-    """WEIR-343: so any two can be mixed; white space around and between words does not count."""
+    """WEIR-353: so any two can be mixed; white space around and between words does not count."""
     import torch
 
     shapes = {tuple(adapter.encode_prompt(text).tensor.shape) for text in ("a", PROMPT, "", "雪")}
@@ -36,7 +36,7 @@ def test_every_prompt_has_one_shape(adapter: HeliosAdapter) -> None:
 
 
 def test_a_prompt_that_is_too_long_is_refused(adapter: HeliosAdapter, helios_folder: Path) -> None:
-    """WEIR-343: with both counts; cut only where the operator wants that."""
+    """WEIR-353: with both counts; cut only where the operator wants that."""
     longest = "a" * (tiny.PROMPT_LENGTH - 2)  # a token begins and one ends it
     adapter.encode_prompt(longest)
     with pytest.raises(ValueError, match="33 tokens; the model reads 32"):
@@ -46,13 +46,13 @@ def test_a_prompt_that_is_too_long_is_refused(adapter: HeliosAdapter, helios_fol
 
 
 def test_text_that_is_not_unicode_is_refused(adapter: HeliosAdapter) -> None:
-    """WEIR-343: half a surrogate pair is no text, and is not repeated in the error."""
+    """WEIR-353: half a surrogate pair is no text, and is not repeated in the error."""
     with pytest.raises(ValueError, match=r"^the prompt is not valid Unicode text$"):
         adapter.encode_prompt("a \ud800 b")
 
 
 def test_prompts_can_be_encoded_at_once(adapter: HeliosAdapter) -> None:
-    """WEIR-343: a prompt and a negative one come from different threads."""
+    """WEIR-353: a prompt and a negative one come from different threads."""
     import torch
 
     texts = [f"prompt {index}" + "x" * index for index in range(16)] * 4
@@ -63,7 +63,7 @@ def test_prompts_can_be_encoded_at_once(adapter: HeliosAdapter) -> None:
 
 
 def test_a_spherical_blend_keeps_lengths_and_halves_the_angle(helios_folder: Path) -> None:
-    """WEIR-343: between vectors of one length it stays at that length, where a line is shorter."""
+    """WEIR-353: between vectors of one length it stays at that length, where a line is shorter."""
     import torch
 
     from services.video.adapters.diffusion.embeddings import PromptEmbeddings
@@ -85,7 +85,7 @@ def test_a_spherical_blend_keeps_lengths_and_halves_the_angle(helios_folder: Pat
 
 
 def test_both_kinds_of_blend_differ_and_begin_and_end_alike(helios_folder: Path) -> None:
-    """WEIR-343: the option is in force, with real embeddings."""
+    """WEIR-353: the option is in force, with real embeddings."""
     import torch
 
     linear, spherical = (

@@ -120,7 +120,7 @@ def adapter(helios_folder: Path) -> Iterator[HeliosAdapter]:
 def test_chunk_by_chunk_equals_one_long_call(
     case: Same, helios_folder: Path, tmp_path: Path
 ) -> None:
-    """WEIR-341: bit by bit, however often it was stopped, in latents and in frames."""
+    """WEIR-351: bit by bit, however often it was stopped, in latents and in frames."""
     folder = helios_folder
     if case.variant != tiny.TinyHelios():
         folder = tiny.save_helios(tmp_path, case.variant)
@@ -135,7 +135,7 @@ def test_chunk_by_chunk_equals_one_long_call(
 
 
 def test_it_stops_before_the_next_step(adapter: HeliosAdapter) -> None:
-    """WEIR-347: once it is told to stop, the transformer is not called again."""
+    """WEIR-357: once it is told to stop, the transformer is not called again."""
     import torch
 
     calls = []
@@ -154,7 +154,7 @@ def test_it_stops_before_the_next_step(adapter: HeliosAdapter) -> None:
 
 
 def test_a_chunk_that_fails_leaves_the_state_as_it_was(adapter: HeliosAdapter) -> None:
-    """WEIR-347: the same chunk can be tried again, and is the same."""
+    """WEIR-357: the same chunk can be tried again, and is the same."""
 
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
@@ -173,7 +173,7 @@ def test_a_chunk_that_fails_leaves_the_state_as_it_was(adapter: HeliosAdapter) -
 
 
 def test_a_closed_generation_makes_no_chunk(adapter: HeliosAdapter) -> None:
-    """WEIR-342: what was freed is not used."""
+    """WEIR-352: what was freed is not used."""
     prompt = adapter.encode_prompt(PROMPT)
     state = adapter.start(asked(), prompt)
     adapter.close(state)
@@ -182,7 +182,7 @@ def test_a_closed_generation_makes_no_chunk(adapter: HeliosAdapter) -> None:
 
 
 def test_the_size_is_a_multiple_of_what_the_pyramid_halves(adapter: HeliosAdapter) -> None:
-    """WEIR-344: 64 for three stages; another size is refused with the nearest."""
+    """WEIR-354: 64 for three stages; another size is refused with the nearest."""
     assert adapter.capabilities.size_multiple == 64
     prompt = adapter.encode_prompt(PROMPT)
     for width, height in ((96, 64), (64, 100), (0, 64)):
@@ -191,7 +191,7 @@ def test_the_size_is_a_multiple_of_what_the_pyramid_halves(adapter: HeliosAdapte
 
 
 def test_guidance_is_declared_only_where_it_applies(helios_folder: Path, tmp_path: Path) -> None:
-    """WEIR-344: a distilled checkpoint has it inside, and does not take a negative prompt."""
+    """WEIR-354: a distilled checkpoint has it inside, and does not take a negative prompt."""
     distilled = loaded(HeliosAdapter, helios_folder)
     assert distilled.capabilities.options == {"num_inference_steps"}
     prompt = distilled.encode_prompt(PROMPT)

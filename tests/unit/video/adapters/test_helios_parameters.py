@@ -58,7 +58,7 @@ def test_the_request_wins_over_the_operator_and_he_over_the_model(
     default_steps: int | None,
     expected: HeliosParameters,
 ) -> None:
-    """WEIR-344: a list of steps is more exact than a total, a total than a default."""
+    """WEIR-354: a list of steps is more exact than a total, a total than a default."""
     assert read_parameters(asked(**changes), traits, default_steps) == expected
 
 
@@ -81,13 +81,13 @@ def test_the_request_wins_over_the_operator_and_he_over_the_model(
     ],
 )
 def test_a_wrong_value_is_refused_by_the_parameter_s_name(name: str, value: object) -> None:
-    """WEIR-344: never passed on, never rounded."""
+    """WEIR-354: never passed on, never rounded."""
     with pytest.raises(ValueError, match=re.escape(name)):
         read_parameters(asked(extra_params={name: value}), DISTILLED, None)
 
 
 def test_every_stage_has_a_step() -> None:
-    """WEIR-344: the coarse stages, which decide most, get what is left over."""
+    """WEIR-354: the coarse stages, which decide most, get what is left over."""
     assert [spread(total, 3) for total in (3, 4, 5, 6)] == [
         (1, 1, 1),
         (2, 1, 1),

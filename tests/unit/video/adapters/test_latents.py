@@ -65,7 +65,7 @@ def at_once(vae: Any, latents: Any) -> Any:
 
 
 def test_pieces_of_any_length_are_what_the_whole_is(vae: Any) -> None:
-    """WEIR-342: the first latent is one frame, each other four; no seam between pieces."""
+    """WEIR-352: the first latent is one frame, each other four; no seam between pieces."""
     import torch
 
     from services.video.adapters.diffusion.latents import FeatureCache, WanVideo
@@ -84,7 +84,7 @@ def test_pieces_of_any_length_are_what_the_whole_is(vae: Any) -> None:
 
 
 def test_two_videos_can_be_decoded_in_turns(vae: Any) -> None:
-    """WEIR-342: also while the autoencoder encodes a picture, which empties its own memory."""
+    """WEIR-352: also while the autoencoder encodes a picture, which empties its own memory."""
     import torch
 
     from services.video.adapters.diffusion.latents import FeatureCache, WanVideo

@@ -31,7 +31,7 @@ def test_a_prompt_is_the_colour_it_names_or_one_of_its_own() -> None:
 
 
 def test_a_blend_is_on_the_straight_line() -> None:
-    """WEIR-182: linear, and neither end is changed."""
+    """WEIR-143: linear, and neither end is changed."""
     assert pattern().blend((0, 100, 200), (100, 0, 200), 0.25) == (25, 75, 200)
 
 
