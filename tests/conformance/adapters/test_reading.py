@@ -77,6 +77,18 @@ def test_chinese_numbers_are_read_as_chinese(chinese: ChineseReader, text: str, 
         ("March 3rd", "March third"),
         ("Chapter IV", "Chapter four"),
         ("1234567890123456", "1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6"),
+        ("Pick 1,2,3,4,5 or 6", "Pick one, two, three, four, five or six"),
+        ("1,2", "one, two"),
+        ("0,5", "zero, five"),
+        ("0,500", "zero, five hundred"),
+        ("12,34", "twelve, thirty four"),
+        ("3.5,250", "three point five, two hundred fifty"),
+        ("1,234", "one thousand two hundred thirty four"),
+        ("1,234,567.5", "1234567.5"),
+        ("1,234.5,6", "1234.5, six"),
+        ("March 5,2024", "March fifth, 2024"),
+        ("1," * 60 + "1", "one, " * 60 + "one"),
+        ("1,000,000,000,000,000", "1" + " 0" * 15),
     ],
 )
 def test_english_numbers_are_read_as_english(english: EnglishReader, text: str, aloud: str) -> None:
@@ -93,11 +105,23 @@ def test_english_inside_chinese_is_read_as_english(
     assert read_english(english, "GPT-4").symbols in read_chinese(chinese, "我用GPT-4写。").symbols
 
 
+def test_a_list_of_numbers_inside_an_english_run_is_read_as_a_list(
+    chinese: ChineseReader, english: EnglishReader
+) -> None:
+    """WEIR-341: a Chinese sentence reads it as an English one does."""
+    read = read_chinese(chinese, "他说Pick 1,2 or six。")
+    assert "wˈʌn, tˈu ɔɹ sˈɪks" in read.symbols
+    owners = dict(zip(read.symbols, read.words, strict=True))
+    words = [word.text for word in source_words("他说Pick 1,2 or six。")]
+    assert words[owners["w"]] == "1,2"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "Dr. Smith paid $9.99 for 25 kg at 7:30 pm on March 3rd, 2024.",
         "On 5 March it rose 3 % to £3.5 million, i.e. a lot.",
+        "Pick 1,2,3,4,5 or 6 of 12,34 and 1,234,567.",
         "No. 5 St. Louis, 221 Baker St., well-known/and so on (maybe).",
         "你好，今天是2026年11月30日，金额为1,234.5元，温度25℃，重25 kg，速度80km/h。",
         "iPhone 15 Pro 发布了，版本v2.1，GPT-4很强，¥300万。",

@@ -5,7 +5,7 @@ Owns: what the runtime's integration tests call. A handler is any callable that 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -52,9 +52,17 @@ class Client:
         return self.channel.stream_stream(f"/{SERVICE}/Chat")(timeout=PATIENCE_S)
 
 
-def add_handlers(server: grpc.aio.Server, handlers: Handlers) -> None:
-    """Carry `handlers`, a mapping of Single, Download, Upload and Chat to behaviours."""
-    made: dict[str, Any] = {name: _MAKERS[name](behaviour) for name, behaviour in handlers.items()}
+def add_handlers(
+    server: grpc.aio.Server, handlers: Handlers, decode: Callable[[bytes], Any] | None = None
+) -> None:
+    """Carry `handlers`, a mapping of Single, Download, Upload and Chat to behaviours.
+
+    They get each request as `decode` makes it.
+    """
+    made: dict[str, Any] = {
+        name: _MAKERS[name](behaviour, request_deserializer=decode)
+        for name, behaviour in handlers.items()
+    }
     generic = grpc.method_handlers_generic_handler(SERVICE, made)
     server.add_generic_rpc_handlers((generic,))
 
@@ -64,10 +72,11 @@ async def serving(
     handlers: Handlers,
     settings: ServerSettings | None = None,
     scopes: Sequence[CallScope] = (),
+    decode: Callable[[bytes], Any] | None = None,
 ) -> AsyncIterator[tuple[GrpcServer, str]]:
     """Serve `handlers` with our server; yield it and its address."""
     built = build_server(settings or ServerSettings(), services=[SERVICE], scopes=scopes)
-    add_handlers(built.server, handlers)
+    add_handlers(built.server, handlers, decode)
     address = await built.start()
     await built.set_ready(True)
     try:

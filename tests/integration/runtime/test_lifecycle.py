@@ -116,6 +116,19 @@ async def test_a_start_that_fails_is_logged_without_text_and_ends_with_status_1(
     assert "secret words" not in process.text()
 
 
+async def test_a_port_that_is_taken_is_told_with_address_and_reason(
+    start_process: StartProcess,
+) -> None:
+    """WEIR-070: every line of it is one of the log's own, none is gRPC's."""
+    first = await start_process(SAMPLE)
+    port = first.address.rpartition(":")[2]
+    second = await start_process(SAMPLE, ready_timeout_s=None, SAMPLE_PORT=port)
+    assert await second.exited() == 1
+    (line,) = [line for line in second.logs() if line["event"] == "cannot_listen"]
+    assert (line["address"], line["reason"]) == (first.address, "Address already in use")
+    assert len(second.logs()) == len(second.text().splitlines())
+
+
 async def test_wrong_settings_end_with_status_2_and_a_line_for_each(
     start_process: StartProcess,
 ) -> None:

@@ -223,6 +223,60 @@ async def test_every_kind_of_handler_works_within_scopes(kind: str) -> None:
     assert entered == [f"/{SERVICE}/{kind}", "left"]
 
 
+@pytest.mark.parametrize("by_context", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_request_that_cannot_be_decoded_is_refused_without_the_decoders_text(
+    kind: str, by_context: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """WEIR-201: for one message and for a stream, however it is read; no error of the log."""
+    received: list[str] = []
+
+    def decode(data: bytes) -> str:
+        if data == b"bad":
+            raise UnicodeError(SECRET)
+        return data.decode()
+
+    async def single(request: str, context: Any) -> bytes:
+        received.append(request)
+        return b""
+
+    async def upload(requests: AsyncIterator[str], context: Any) -> bytes:
+        if by_context:
+            while (request := await context.read()) is not grpc.aio.EOF:
+                received.append(request)
+        else:
+            async for request in requests:
+                received.append(request)  # noqa: PERF401  # what came before a failure counts
+        return b""
+
+    async def download(request: str, context: Any) -> AsyncIterator[bytes]:
+        received.append(request)
+        yield b""
+
+    async def chat(requests: AsyncIterator[str], context: Any) -> AsyncIterator[bytes]:
+        yield await upload(requests, context)
+
+    handlers = {"Single": single, "Upload": upload, "Download": download, "Chat": chat}
+    streams = kind in ("Upload", "Chat")
+    async with serving(handlers, decode=decode) as (_, address), client_of(address) as client:
+        call = {
+            "Single": lambda: client.single(b"bad"),
+            "Download": lambda: client.download(b"bad"),
+            "Upload": client.upload,
+            "Chat": client.chat,
+        }[kind]()
+        if streams:
+            await call.write(b"good")
+            await call.write(b"bad")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await (call if kind in ("Single", "Upload") else call.read())
+        failed = failure_of_rpc_error(caught.value)
+    assert (failed.reason, failed.code) == (Reason.INVALID_MESSAGE, GrpcCode.INVALID_ARGUMENT)
+    assert failed.message == "The request message cannot be decoded."
+    assert received == (["good"] if streams else [])
+    assert not caplog.records
+
+
 async def test_a_method_that_is_not_served_falls_back_by_its_code() -> None:
     """WEIR-202: a status that gRPC makes by itself still means something."""
     async with serving({}) as (_, address), client_of(address) as client:
@@ -356,14 +410,26 @@ async def test_closing_cancels_what_still_runs() -> None:
         await built.close()
 
 
-async def test_an_address_that_cannot_be_had_is_an_os_error() -> None:
-    """WEIR-067: a port in use ends the start with a clear message, nothing half open."""
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ("127.0.0.1", "Address already in use"),
+        ("192.0.2.1", "Cannot assign requested address"),
+        ("no.such.host.invalid", "the host has no address"),
+    ],
+)
+async def test_an_address_that_cannot_be_had_is_an_os_error_and_the_log_says_why(
+    host: str, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """WEIR-067: it ends the start with address and reason, nothing half open."""
     async with serving({}) as (_, address):
         port = int(address.rpartition(":")[2])
-        second = build_server(ServerSettings(port=port), services=[SERVICE])
-        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}"):
+        second = build_server(ServerSettings(host=host, port=port), services=[SERVICE])
+        with pytest.raises(OSError, match=f"cannot listen on {host}:{port}: {reason}"):
             await second.start()
         await second.close()
+    (record,) = [record for record in caplog.records if record.message == "cannot_listen"]
+    assert record.__dict__["weir_fields"] == {"address": f"{host}:{port}", "reason": reason}
 
 
 @pytest.mark.parametrize(

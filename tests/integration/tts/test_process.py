@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 import urllib.request
+from typing import Any
 
+import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -13,6 +15,7 @@ from weir.tts.v1 import tts_pb2
 
 from contracts.errors import GrpcCode, Reason
 from services.runtime.channel import open_channel
+from services.runtime.errors import failure_of_rpc_error
 from services.tts.process import SERVICE
 from tests.integration.tts.serving import (
     PATIENCE_S,
@@ -71,6 +74,28 @@ async def test_a_replica_serves_from_its_ready_line_to_its_end(start_process: St
     assert await _metric(process, "completions_total") == 1
     process.terminate()
     assert await process.exited() == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"\xff\xff\xff\xff", wire_request().SerializeToString()[:-1], b"\x0a\x04\x0a\x02\xff\xfe"],
+    ids=["no message", "cut short", "not UTF-8"],
+)
+async def test_bytes_that_are_no_request_are_refused_as_such(
+    start_process: StartProcess, message: bytes
+) -> None:
+    """WEIR-201: with a reason of ours, no text of the decoder, and nothing in the log."""
+    process = await _replica(start_process)
+    async with open_channel(process.address) as channel:
+        method: Any = channel.unary_stream(f"/{SERVICE}/Synthesize")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await method(message, timeout=PATIENCE_S).read()
+    failed = failure_of_rpc_error(caught.value)
+    assert (failed.reason, failed.code) == (Reason.INVALID_MESSAGE, GrpcCode.INVALID_ARGUMENT)
+    assert failed.message == "The request message cannot be decoded."
+    process.terminate()
+    assert await process.exited() == 0
+    assert not [line for line in process.logs() if line["level"] == "error"]
 
 
 async def test_sigterm_lets_the_running_stream_finish_and_refuses_new_ones(

@@ -2,14 +2,13 @@
 
 Owns: loading what is there, the capabilities that follow from it, and taking an utterance through
 sentences, phonemes, chunks and voices. Does not own: any of those steps. Enforces: IO-INV-102
-(words are slices of the raw text), WEIR-323 (without the Chinese files it says so and speaks only
+(words are slices of the raw text), WEIR-330 (without the Chinese files it says so and declares only
 English).
 """
 
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from contracts.capabilities import SpeechCapabilities
+from services.runtime.logging import get_logger
 from services.tts.adapters.base import (
     AudioStep,
     ModelUnavailableError,
@@ -38,6 +38,7 @@ from services.tts.adapters.embedded.chinese import ChineseReader, load_chinese_r
 from services.tts.adapters.embedded.english import EnglishReader
 from services.tts.adapters.embedded.hibari_voice import VOICE, HibariVoice
 from services.tts.adapters.embedded.kokoro_voice import KokoroVoice
+from services.tts.adapters.embedded.omissions import Omissions
 from services.tts.adapters.embedded.phonemes import Phonemes
 from services.tts.adapters.embedded.routing import Script, Sentence, has_han, script_of, sentences
 from services.tts.adapters.embedded.timeline import ChunkTimeline, WordClock
@@ -46,7 +47,7 @@ from services.tts.adapters.words import SourceWord, source_words
 from services.tts.models.manifest import KOKORO_MODEL, KOKORO_VOCABULARY, KOKORO_VOICES
 from services.tts.models.store import ModelStore
 
-_LOG = logging.getLogger(__name__)
+_log = get_logger(__name__)
 _CHINESE_PACKAGES = ("misaki", "jieba", "pypinyin", "wetext")
 
 
@@ -136,8 +137,9 @@ class EmbeddedAdapter:
         seed = None if utterance.seed is None else utterance.seed % 2**64
         noise = np.random.default_rng(seed)
         heard = 0
+        omissions = Omissions()
         for sentence, inside in _with_words(utterance.text, words, loaded.hibari):
-            phonemes, speaker, voice = _route(loaded, utterance, sentence, inside)
+            phonemes, speaker, voice = _route(loaded, utterance, sentence, inside, omissions)
             for chunk in phonemes.known_to(speaker.vocabulary).chunks(speaker.max_symbols):
                 if not chunk.audible:
                     continue
@@ -146,6 +148,7 @@ class EmbeddedAdapter:
                 for samples in audio:
                     heard += len(samples)
                     yield AudioStep(samples)
+        omissions.log()
         if utterance.word_times:
             yield WordTimesStep(clock.words())
 
@@ -159,8 +162,8 @@ class EmbeddedAdapter:
     ) -> tuple[ChineseReader | None, KokoroVoice | None, tuple[str, ...]]:
         problem = self._chinese_problem()
         if problem is not None:
-            # WEIR-323: the log says what is missing, the capabilities say what then does not work.
-            _LOG.warning("Chinese voices unavailable, English only: %s", problem)
+            # WEIR-330: the log says what is missing, and what needs it is not declared.
+            _log.warning("chinese_voices_unavailable", problem=problem)
             return None, None, ()
         chinese = load_chinese_reader(english)
         lacking = set(self._store.missing(KOKORO_VOICES.values()))
@@ -194,7 +197,11 @@ class EmbeddedAdapter:
 
 
 def _route(
-    loaded: _Loaded, utterance: Utterance, sentence: Sentence, words: list[tuple[int, SourceWord]]
+    loaded: _Loaded,
+    utterance: Utterance,
+    sentence: Sentence,
+    words: list[tuple[int, SourceWord]],
+    omissions: Omissions,
 ) -> tuple[Phonemes, Speaker, str]:
     """Read one sentence and choose who speaks it. `words` have their place in the sentence."""
     chosen_is_chinese = is_chinese_voice(utterance.voice)
@@ -205,9 +212,9 @@ def _route(
         if loaded.chinese is None or loaded.kokoro is None:
             raise ModelUnavailableError("Chinese text needs the Kokoro files, which are missing")
         voice = utterance.voice if chosen_is_chinese else DEFAULT_CHINESE_VOICE
-        return loaded.chinese.read(sentence.text, words), loaded.kokoro, voice
+        return loaded.chinese.read(sentence.text, words, omissions), loaded.kokoro, voice
     plain = [(index, word.text) for index, word in words]
-    phonemes = loaded.english.read(sentence.text, plain)
+    phonemes = loaded.english.read(sentence.text, plain, omissions)
     if utterance.voice == VOICE or loaded.kokoro is None:
         return phonemes, loaded.hibari, VOICE
     return phonemes, loaded.kokoro, utterance.voice

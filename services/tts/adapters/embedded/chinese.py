@@ -17,11 +17,10 @@ from typing import Any
 
 from services.tts.adapters.embedded.alignment import shares
 from services.tts.adapters.embedded.english import EnglishReader
+from services.tts.adapters.embedded.omissions import Omissions
 from services.tts.adapters.embedded.phonemes import PAUSE, Phonemes, joined, of_word, pause
 from services.tts.adapters.embedded.routing import english_runs, is_han
 from services.tts.adapters.words import SourceWord
-
-_LOG = logging.getLogger(__name__)
 
 _MARKS = {
     **dict.fromkeys("，、,", ", "),
@@ -84,20 +83,33 @@ class ChineseReader:
             word, style=Style.TONE3, neutral_tone_with_five=True, errors="ignore"
         )
 
-    def read(self, text: str, words: Sequence[tuple[int, SourceWord]]) -> Phonemes:
-        """Return the phonemes of `text`. `words` are (index, word with its place in `text`)."""
+    def read(
+        self,
+        text: str,
+        words: Sequence[tuple[int, SourceWord]],
+        omissions: Omissions | None = None,
+    ) -> Phonemes:
+        """Return the phonemes of `text`. `words` are (index, word with its place in `text`).
+
+        `omissions` counts what cannot be read.
+        """
+        missed = omissions or Omissions()
         owners = [PAUSE] * len(text)
         for index, word in words:
             owners[word.start : word.end] = [index] * (word.end - word.start)
         parts: list[Phonemes] = []
         for start, end, is_english in english_runs(text):
             if is_english:
-                parts += [pause(" "), self._read_english(text, owners, start, end), pause(" ")]
+                english = self._read_english(text, owners, (start, end), missed)
+                parts += [pause(" "), english, pause(" ")]
             else:
-                parts += self._read_clauses(text, owners, start, end)
+                parts += self._read_clauses(text, owners, (start, end), missed)
         return joined(parts)
 
-    def _read_english(self, text: str, owners: list[int], start: int, end: int) -> Phonemes:
+    def _read_english(
+        self, text: str, owners: list[int], span: tuple[int, int], missed: Omissions
+    ) -> Phonemes:
+        start, end = span
         runs: list[tuple[int, str]] = []
         for position in range(start, end):
             owner = owners[position]
@@ -105,37 +117,39 @@ class ChineseReader:
                 runs[-1] = (owner, runs[-1][1] + text[position])
             elif owner != PAUSE:
                 runs.append((owner, text[position]))
-        return self._english.read(text[start:end], runs)
+        return self._english.read(text[start:end], runs, missed)
 
     def _read_clauses(
-        self, text: str, owners: list[int], start: int, end: int
+        self, text: str, owners: list[int], span: tuple[int, int], missed: Omissions
     ) -> Iterator[Phonemes]:
-        for first, last in _clauses(text, start, end):
-            rewritten, rewritten_owners = self._normalize(text[first:last], owners[first:last])
-            yield from self._read_rewritten(rewritten, rewritten_owners)
+        for first, last in _clauses(text, *span):
+            clause, clause_owners = text[first:last], owners[first:last]
+            yield from self._read_rewritten(*self._normalize(clause, clause_owners, missed), missed)
 
-    def _normalize(self, clause: str, owners: list[int]) -> tuple[str, list[int]]:
+    def _normalize(
+        self, clause: str, owners: list[int], missed: Omissions
+    ) -> tuple[str, list[int]]:
         """Return the clause as it is read aloud, and the word of each of its characters."""
         text, spoken, position = "", list[int](), 0
         for money in _SCALED_MONEY.finditer(clause):
             before = slice(position, money.start())
-            plain, plain_owners = self._rewrite(clause[before], owners[before])
+            plain, plain_owners = self._rewrite(clause[before], owners[before], missed)
             with self._lock:
                 amount = self._normalizer.normalize(money[2] + money[3] + _CURRENCIES[money[1]])
             text += plain + amount
             spoken += plain_owners + self._deal(clause, owners, money.span(), len(amount))
             position = money.end()
-        plain, plain_owners = self._rewrite(clause[position:], owners[position:])
+        plain, plain_owners = self._rewrite(clause[position:], owners[position:], missed)
         return text + plain, spoken + plain_owners
 
-    def _rewrite(self, clause: str, owners: list[int]) -> tuple[str, list[int]]:
+    def _rewrite(self, clause: str, owners: list[int], missed: Omissions) -> tuple[str, list[int]]:
         if not any(map(str.isdigit, clause)):
             return clause, owners
         try:
             with self._lock:
                 result = self._normalizer.normalize_with_mapping(clause)
         except Exception as error:  # the package's own type, for texts it cannot trace
-            _LOG.warning("a clause was not normalized: %s", type(error).__name__)
+            missed.note_clause(error)
             return clause, owners
         text: list[str] = []
         spoken: list[int] = []
@@ -161,7 +175,9 @@ class ChineseReader:
                 weights.append(len(self._normalizer.normalize(alone)))
         return [words[share] for share in shares(weights, count)]
 
-    def _read_rewritten(self, text: str, owners: list[int]) -> Iterator[Phonemes]:
+    def _read_rewritten(
+        self, text: str, owners: list[int], missed: Omissions
+    ) -> Iterator[Phonemes]:
         position = 0
         while position < len(text):
             end = position
@@ -172,7 +188,7 @@ class ChineseReader:
             elif run := _RUN.match(text, position):
                 end = run.end()
                 yield pause(" ")
-                yield self._read_english(text, owners, position, end)
+                yield self._read_english(text, owners, (position, end), missed)
                 yield pause(" ")
             else:
                 end = position + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from itertools import pairwise
 
@@ -9,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.runtime.log_output import logging_to
+from services.runtime.logging import LogSettings
 from services.tts.adapters.embedded.alignment import align, shares
 from services.tts.adapters.embedded.english import EnglishReader
 from services.tts.adapters.embedded.kokoro_voice import SHORTEST_WINDOW_FRAMES, windows
+from services.tts.adapters.embedded.omissions import Omissions
 from services.tts.adapters.embedded.phonemes import Phonemes, joined, of_word, pause
 from services.tts.adapters.embedded.routing import (
     MAX_SENTENCE_CHARACTERS,
@@ -198,11 +203,11 @@ class _Token:
 
 
 class _FragileG2P:
-    """Fails on a word with an X, as the package fails on numbers beyond its scale."""
+    """Fails on a word with an X, and on numbers beyond its scale as the package does."""
 
     def tokenize(self, text: str) -> list[_Token]:
-        if "X" in text:
-            raise IndexError
+        if "X" in text or re.search("[0-9]{4}", text):
+            raise IndexError(text)
         return [_Token(word) for word in text.split()]
 
     def phonemize_tokens(self, tokens: list[_Token]) -> list[_Token]:
@@ -215,20 +220,59 @@ class _FragileG2P:
         ("ab cd", "ab cd", (0, 0, -1, 1, 1)),
         ("ab X cd", "ab cd", (0, 0, -1, 2, 2)),
         ("X", "", ()),
+        ("ab 1234 cd", "ab 1 2 3 4 cd", (0, 0, -1, 1, -1, 1, -1, 1, -1, 1, -1, 2, 2)),
     ],
 )
 def test_a_word_that_the_g2p_fails_on_does_not_silence_its_sentence(
     text: str, symbols: str, words: tuple[int, ...]
 ) -> None:
-    """WEIR-332: the other words are spoken and keep their index."""
+    """WEIR-332: the other words are spoken and keep their index, a number is read by its digits."""
     pytest.importorskip("hibari")
     reader = EnglishReader(_FragileG2P())
     assert reader.read(text, list(enumerate(text.split()))) == Phonemes(symbols, words)
 
 
 @pytest.mark.parametrize(
+    ("texts", "lines"),
+    [
+        (("ab cd", "1234"), []),
+        (("aX b Xc", "Xa"), [(3, 0, ["IndexError"])]),
+    ],
+)
+def test_words_left_out_are_told_once_a_segment_and_without_their_text(
+    texts: tuple[str, ...], lines: list[tuple[int, int, list[str]]]
+) -> None:
+    """WEIR-070: the log has a count and the type of the exception, in the form a process writes."""
+    pytest.importorskip("hibari")
+    reader, omissions, log = EnglishReader(_FragileG2P()), Omissions(), io.StringIO()
+    with logging_to("tts", LogSettings(format="json"), log):
+        for text in texts:
+            reader.read(text, list(enumerate(text.split())), omissions)
+        omissions.log()
+    written = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert [
+        (line["words_left_out"], line["clauses_not_normalized"], line["causes"]) for line in written
+    ] == lines
+    assert {line["event"] for line in written} <= {"text_not_fully_read"}
+    assert not any(text in log.getvalue() for text in ("aX", "Xc", "Xa"))
+
+
+def test_each_number_of_a_list_keeps_its_word() -> None:
+    """WEIR-326: one word that is several spoken ones takes none of its neighbours'."""
+    pytest.importorskip("hibari")
+    read = EnglishReader(_FragileG2P()).read("a 1,2 2 b", list(enumerate(["a", "1,2", "2", "b"])))
+    assert read == Phonemes("a 1, 2 2 b", (0, -1, 1, 1, -1, 1, -1, 2, -1, 3))
+
+
+@pytest.mark.parametrize(
     "text",
-    ["1" * 5000, "$" + "9" * 40, "1,000,000,000,000,000,000,000,000,000,000,000,000", "[a](/b/)"],
+    [
+        "1" * 5000,
+        "$" + "9" * 40,
+        "1,000,000,000,000,000,000,000,000,000,000,000,000",
+        "[a](/b/)",
+        "1," * 60 + "1",
+    ],
 )
 def test_english_that_breaks_the_g2p_package_is_still_read(text: str) -> None:
     """WEIR-332: numbers of any length, and markup that is only text."""
