@@ -108,7 +108,7 @@ def announce(suite: Stack) -> None:
     say(f"ready  video   {suite.video_url}")
     say(f"ready  edge    http://{host}/readyz  http://{host}/v1/capabilities")
     for name, service in suite.backends.items():
-        say(f"ready  {name:<6}  {service.address} (gRPC)")
+        say(f"ready  gRPC    {name} {service.address}")
     say("Ctrl-C stops everything.")
 
 

@@ -69,7 +69,7 @@ def test_every_published_port_is_on_loopback(compose: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("service", BACKENDS)
 def test_only_the_edge_is_published(compose: dict[str, Any], service: str) -> None:
-    """WEIR-383: the services behind it have no key of their own, so nothing outside reaches them."""
+    """WEIR-383: the services behind it have no key of their own, so only the edge reaches them."""
     assert "ports" not in compose["services"][service]
     assert compose["services"][service]["networks"] == ["inside"]
     assert compose["networks"]["inside"]["internal"] is True

@@ -44,7 +44,7 @@ def test_an_unknown_target_is_refused() -> None:
 @pytest.mark.parametrize("tool", ["generate_stubs", "draw_scanner"])
 def test_every_generator_is_checked_for_drift(tool: str) -> None:
     """WEIR-385: `make drift` finds generators by what they can do."""
-    assert tool in make("--dry-run", "drift").stdout.split()
+    assert re.search(rf"\b{tool}\b", make("--dry-run", "drift").stdout)
 
 
 def test_ci_is_executable_and_stops_at_what_fails() -> None:

@@ -46,7 +46,7 @@ def decode(file: bytes, chunks: Sequence[Chunk]) -> DecodedClip:
         wanted.add(first + chunk.num_frames // 2)
         first += chunk.num_frames
     count, middles = 0, list[Picture]()
-    with av.open(io.BytesIO(file)) as container:
+    with av.open(io.BytesIO(file), "r") as container:
         for count, frame in enumerate(container.decode(video=0), start=1):
             if count - 1 in wanted:
                 middles.append(frame.to_ndarray(format="rgb24").astype(np.uint8, copy=False))
