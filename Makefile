@@ -34,7 +34,7 @@ ALL := not soak and not gpu and not compose
 setup: $(INSTALLED) ## Make .venv and install everything that is needed
 
 .PHONY: apt
-apt: ## Install the Debian packages that are used: npm for the Chinese voices; for tests, ffmpeg, chromium
+apt: ## Install Debian packages: npm (Chinese voices); for tests ffmpeg and chromium
 	@echo "installing the Debian packages npm, ffmpeg and chromium (as root)"
 	@$(if $(filter 0,$(shell id -u)),,sudo) apt-get install --yes --no-install-recommends npm ffmpeg chromium
 
@@ -43,7 +43,7 @@ models: $(INSTALLED) ## Fetch the voices into .models (TTS_MODEL_DIR changes the
 	@$(PY) -m services.tts.models fetch
 
 .PHONY: demo
-demo: $(INSTALLED) ## Speak English and Chinese token by token; audio files land in .demo
+demo: $(INSTALLED) ## Speak English and Chinese token by token, make a steered video; files land in .demo
 	@exec $(PY) -m tools.demo $(ARGS)
 
 .PHONY: serve
