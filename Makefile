@@ -36,7 +36,7 @@ setup: $(INSTALLED) ## Make .venv and install everything that is needed
 .PHONY: apt
 apt: ## Install Debian packages: npm (Chinese voices); for tests ffmpeg and chromium
 	@echo "installing the Debian packages npm, ffmpeg and chromium (as root)"
-	@$(if $(filter 0,$(shell id -u)),,sudo) apt-get install --yes --no-install-recommends npm ffmpeg chromium
+	@$(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq update && $(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq install --yes --no-install-recommends npm ffmpeg chromium
 
 .PHONY: models
 models: $(INSTALLED) ## Fetch the voices into .models (TTS_MODEL_DIR changes the folder)
