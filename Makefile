@@ -20,6 +20,9 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.13 python3.12; do \
 
 # Named by the content of pyproject.toml: touching it or switching branches reinstalls nothing.
 INSTALLED := .venv/.installed-$(shell cksum < pyproject.toml | tr ' ' '-')
+# A Node that is there brings its own npm, which Debian's package would not go with.
+DEBIAN = $(if $(shell command -v npm),,npm) ffmpeg chromium
+SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 BASELINES := $(wildcard contracts/baseline/*.binpb)
 # Every tool that writes a committed file, and can compare it with what it would write.
 GENERATORS := $(filter-out message_schemas,$(basename $(notdir \
@@ -35,8 +38,9 @@ setup: $(INSTALLED) ## Make .venv and install everything that is needed
 
 .PHONY: apt
 apt: ## Install Debian packages: npm (Chinese voices); for tests ffmpeg and chromium
-	@echo "installing the Debian packages npm, ffmpeg and chromium (as root)"
-	@$(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq update && $(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq install --yes --no-install-recommends npm ffmpeg chromium
+	@echo "installing Debian packages (as root): $(DEBIAN)"
+	@$(SUDO) apt-get -qq update
+	@$(SUDO) apt-get -qq install --yes --no-install-recommends $(DEBIAN)
 
 .PHONY: models
 models: $(INSTALLED) ## Fetch the voices into .models (TTS_MODEL_DIR changes the folder)
