@@ -9,9 +9,10 @@ IO-INV-101 (partial and terminal updates are different types).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -37,6 +38,17 @@ class VideoCodec(StrEnum):
     H264 = "h264"
     VP9 = "vp9"
     AV1 = "av1"
+
+
+LEAST_SIDE: Mapping[VideoCodec, int] = MappingProxyType(
+    {VideoCodec.H264: 16, VideoCodec.VP9: 16, VideoCodec.AV1: 64}
+)
+"""Least width and height in pixels: one macroblock of H.264, which VP9 is held to as well; with
+less than 64 SVT-AV1 does not control the rate."""
+MAX_SIDE = 4096
+"""Greatest width and height in pixels, whatever the codec."""
+MAX_PICTURE_PIXELS = 4096 * 2176
+"""Greatest picture, so that a level of every codec holds it at the greatest rate."""
 
 
 class Pace(StrEnum):

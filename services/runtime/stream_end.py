@@ -38,12 +38,21 @@ class RequestReader(Generic[Request]):
         self._ended = False
 
     async def next(self) -> Request | None:
-        """Return the next request; None when the client has half-closed, and from then on."""
+        """Return the next request; None when the client has half-closed, and from then on.
+
+        Raises what the read raised, for a malformed message, once: the stream has ended with it.
+        """
         if self._ended:
             return None
         if self._reading is None:
             self._reading = asyncio.create_task(self._read(), name="read request")
-        request = await asyncio.shield(self._reading)
+        try:
+            request = await asyncio.shield(self._reading)
+        except Exception:
+            # Only the read raises these, and it is over; a cancellation leaves it under way.
+            self._reading = None
+            self._ended = True
+            raise
         self._reading = None
         self._ended = request is None
         return request

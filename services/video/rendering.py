@@ -63,7 +63,7 @@ class Rendering:
         )
 
     def trailer(self) -> Chunk:
-        """Return the last payload, which shows nothing."""
+        """Return the last payload, which shows nothing, yet is a whole video if alone."""
         data = self._encoder.trailer()
         self._check(data)
         return Chunk(self._count(data), None, 0, data)

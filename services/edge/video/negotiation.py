@@ -48,7 +48,8 @@ def negotiate(
     try:
         if start.model not in (None, "", capabilities.model):
             warnings.append(f"model is not served; {capabilities.model} is used")
-        extent = extent_of(start, capabilities, terms.limits, warnings)
+        codec = _codec(start, capabilities)
+        extent = extent_of(start, codec, capabilities, terms.limits, warnings)
         pace, lead_s = _pace(start, warnings)
         request = GenerationRequest(
             identity=GenerationIdentity(terms.session_id, terms.request_id),
@@ -58,7 +59,7 @@ def negotiate(
             width=extent.width,
             height=extent.height,
             frame_rate=Fraction(extent.frames_per_second) if extent.frames_per_second else None,
-            codec=_codec(start, capabilities),
+            codec=codec,
             num_frames=extent.num_frames,
             endless=bool(start.endless),
             options=_options(start, capabilities, warnings),

@@ -61,8 +61,12 @@ def terminal_message(
 
 def close_code(cause: Failure, *, admitted: bool) -> int:
     """Return the close code of a failure that ends the session."""
-    if cause.rule.close_code is not None:
-        return cause.rule.close_code
+    registered = cause.rule.close_code
+    if admitted and registered == TRY_AGAIN_LATER:
+        # That code is for admission: what was admitted must not be begun again unasked.
+        return INTERNAL_ERROR
+    if registered is not None:
+        return registered
     if not admitted and cause.reason is Reason.BACKEND_UNAVAILABLE:
         return TRY_AGAIN_LATER
     # What the registry gives no code for was the peer's fault only before it was admitted.

@@ -2,16 +2,23 @@
 
 Owns: which field wins, and the limits of size, rate and length. Does not own: all other fields
 (`negotiation`). Enforces: WEIR-158 (`width`, `height` and `num_frames` win over `size` and
-`seconds`, these over `sampling_params`; half a size is refused; a size that the model cannot do is
-refused with the nearest one).
+`seconds`, these over `sampling_params`; half a size is refused; a size that the model or the codec
+cannot do is refused with the nearest one that both can).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import lcm
 
 from contracts.errors import FieldViolation, GrpcCode, Reason, WeirError, failure
-from contracts.video import VideoCapabilities
+from contracts.video import (
+    LEAST_SIDE,
+    MAX_PICTURE_PIXELS,
+    MAX_SIDE,
+    VideoCapabilities,
+    VideoCodec,
+)
 from services.edge.frames import field_failure
 from services.edge.video.messages import SamplingParams, SessionStart
 from services.edge.video.terms import VideoLimits
@@ -34,6 +41,7 @@ class Extent:
 
 def extent_of(
     start: SessionStart,
+    codec: VideoCodec,
     capabilities: VideoCapabilities,
     limits: VideoLimits,
     warnings: list[str],
@@ -45,7 +53,7 @@ def extent_of(
     params = start.sampling_params or SamplingParams()
     width, height = _size(start, params, warnings)
     if width:
-        _check_size(width, height, capabilities, limits)
+        _check_size(width, height, codec, capabilities, limits)
     rate = start.fps or params.fps or 0
     if rate > limits.max_frames_per_second:
         raise _invalid("fps", f"at most {limits.max_frames_per_second}")
@@ -67,17 +75,50 @@ def unsupported(path: str, message: str) -> WeirError:
 
 
 def nearest_size(
-    width: int, height: int, capabilities: VideoCapabilities, max_pixels: int
-) -> tuple[int, int]:
-    """Return a size near to this one that the model can do within `max_pixels`."""
-    near_width, near_height = capabilities.nearest_size(width, height)
-    unit = capabilities.size_multiple
-    if near_width * near_height > max_pixels:
-        # The same shape, as large as it may be.
-        scale = (max_pixels / (width * height)) ** 0.5
-        near_width = max(unit, int(width * scale) // unit * unit)
-        near_height = max(unit, min(int(height * scale), max_pixels // near_width) // unit * unit)
-    return near_width, near_height
+    width: int, height: int, codec: VideoCodec, capabilities: VideoCapabilities, max_pixels: int
+) -> tuple[int, int] | None:
+    """Return a size near to this one that is within the bounds; None when there is no size."""
+    return _bounds(codec, capabilities, max_pixels).nearest(width, height)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What a size must keep to: sides that are multiples of `unit` from `least` to `most`, which
+    are multiples themselves, and at most `max_pixels` together."""
+
+    unit: int
+    least: int
+    most: int
+    max_pixels: int
+
+    def hold(self, width: int, height: int) -> bool:
+        sides = all(
+            self.least <= side <= self.most and side % self.unit == 0 for side in (width, height)
+        )
+        return sides and width * height <= self.max_pixels
+
+    def nearest(self, width: int, height: int) -> tuple[int, int] | None:
+        if self.least > self.most or self.least**2 > self.max_pixels:
+            return None
+        unit = self.unit
+        near_width = self._side(round(width / unit) * unit)
+        near_height = self._side(round(height / unit) * unit)
+        if near_width * near_height > self.max_pixels:
+            # The same shape, as large as it may be; the other side still has room for `least`.
+            scale = (self.max_pixels / (width * height)) ** 0.5
+            near_width = self._side(min(int(width * scale), self.max_pixels // self.least))
+            near_height = self._side(min(int(height * scale), self.max_pixels // near_width))
+        return near_width, near_height
+
+    def _side(self, pixels: int) -> int:
+        return min(self.most, max(self.least, pixels // self.unit * self.unit))
+
+
+def _bounds(codec: VideoCodec, capabilities: VideoCapabilities, max_pixels: int) -> _Bounds:
+    # Two pixels share a colour sample, so a side is even whatever the model's multiple is.
+    unit = lcm(capabilities.size_multiple, 2)
+    least = -(-LEAST_SIDE[codec] // unit) * unit
+    return _Bounds(unit, least, MAX_SIDE // unit * unit, min(max_pixels, MAX_PICTURE_PIXELS))
 
 
 def _size(start: SessionStart, params: SamplingParams, warnings: list[str]) -> tuple[int, int]:
@@ -105,22 +146,24 @@ def _parsed_size(size: str) -> tuple[int, int]:
 
 
 def _check_size(
-    width: int, height: int, capabilities: VideoCapabilities, limits: VideoLimits
+    width: int,
+    height: int,
+    codec: VideoCodec,
+    capabilities: VideoCapabilities,
+    limits: VideoLimits,
 ) -> None:
-    unit = capabilities.size_multiple
-    fits = width * height <= limits.max_pixels
-    if fits and width % unit == 0 and height % unit == 0:
+    bounds = _bounds(codec, capabilities, limits.max_pixels)
+    if bounds.hold(width, height):
         return
     # WEIR-158: the client is told what it can ask for instead.
-    near_width, near_height = nearest_size(width, height, capabilities, limits.max_pixels)
-    rule = (
-        f"multiples of {unit}"
-        if fits
-        else f"multiples of {unit} with at most {limits.max_pixels} pixels together"
-    )
-    raise unsupported(
-        "width", f"Width and height must be {rule}; the nearest size is {near_width}x{near_height}."
-    )
+    near = bounds.nearest(width, height)
+    rule = f"Width and height must be multiples of {bounds.unit}"
+    if min(width, height) < bounds.least or max(width, height) > bounds.most:
+        rule += f" from {bounds.least} to {bounds.most} with the codec {codec}"
+    if width * height > bounds.max_pixels:
+        rule += f" with at most {bounds.max_pixels} pixels together"
+    advice = "there is none" if near is None else f"the nearest size is {near[0]}x{near[1]}"
+    raise unsupported("width", f"{rule}; {advice}.")
 
 
 def _length(

@@ -20,9 +20,6 @@ _FRAME_HEADER = 3
 _FRAME = 6
 _SHOWN_KEY_FRAME = 0b0_00_1  # shows no existing frame, is a key frame, is shown
 
-MIN_SIDE = 64
-"""Least width and height in pixels with which SVT-AV1 controls the rate."""
-
 _MOST_PARALLEL = 6  # a level of SVT-AV1, which starts some threads for each
 
 _MARKER_AND_VERSION = 0x81

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from contracts.video import LEAST_SIDE, VideoCodec
 from services.video.media import av1, avc, vp9
 from services.video.media.formats import MIN_SIDE, EncoderSettings, VideoFormat
 from services.video.media.initialization import SampleDescription
@@ -37,9 +38,15 @@ class Codec:
 
 CODECS: Mapping[str, Codec] = MappingProxyType(
     {
-        "h264": Codec("libx264", avc.options, avc.describe, avc.sample),
-        "vp9": Codec("libvpx-vp9", vp9.options, vp9.describe, vp9.sample),
-        "av1": Codec("libsvtav1", av1.options, av1.describe, av1.sample, av1.MIN_SIDE),
+        "h264": Codec(
+            "libx264", avc.options, avc.describe, avc.sample, LEAST_SIDE[VideoCodec.H264]
+        ),
+        "vp9": Codec(
+            "libvpx-vp9", vp9.options, vp9.describe, vp9.sample, LEAST_SIDE[VideoCodec.VP9]
+        ),
+        "av1": Codec(
+            "libsvtav1", av1.options, av1.describe, av1.sample, LEAST_SIDE[VideoCodec.AV1]
+        ),
     }
 )
 

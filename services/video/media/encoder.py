@@ -114,12 +114,15 @@ class ChunkEncoder:
     def trailer(self) -> bytes:
         """End the stream and return `mfra`, with every chunk as a place to start. Idempotent.
 
-        Without a chunk it tells of no place, but is not empty. Raises EncoderError after `close`.
+        Without a chunk it tells of no place, and `initialization` stands in front of it, so that
+        the stream is a video of no frames. Raises EncoderError after `close`.
         """
         if self._trailer is None:
             if self._closed:
                 raise EncoderError("the stream has ended")
-            self._trailer = self._points.trailer()
+            # WEIR-197: `mfra` alone is no file that a player opens.
+            head = b"" if self._chunks else self.initialization
+            self._trailer = head + self._points.trailer()
             self._release()
         return self._trailer
 

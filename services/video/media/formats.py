@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from contracts.video import LEAST_SIDE, MAX_PICTURE_PIXELS, MAX_SIDE
 from services.runtime.settings import setting
 
-MIN_SIDE = 16
-"""Least width and height in pixels: one macroblock of H.264."""
-MAX_SIDE = 4096
-MAX_PIXELS = 4096 * 2176
-"""Greatest picture, so that a level of every codec holds it at the greatest rate."""
+MIN_SIDE = min(LEAST_SIDE.values())
+"""Least width and height in pixels that any codec can do."""
 MIN_FPS = 1
 MAX_FPS = 60
 
@@ -41,8 +39,8 @@ class VideoFormat:
                 raise ValueError(f"{name} {side} is not between {MIN_SIDE} and {MAX_SIDE}")
             if side % 2:
                 raise ValueError(f"{name} {side} is odd: two pixels share a colour sample")
-        if self.width * self.height > MAX_PIXELS:
-            raise ValueError(f"{self.width}x{self.height} is more than {MAX_PIXELS} pixels")
+        if self.width * self.height > MAX_PICTURE_PIXELS:
+            raise ValueError(f"{self.width}x{self.height} is more than {MAX_PICTURE_PIXELS} pixels")
         if not MIN_FPS <= self.fps <= MAX_FPS:
             raise ValueError(f"fps {self.fps} is not between {MIN_FPS} and {MAX_FPS}")
         if Fraction(self.fps).numerator > _MAX_FPS_NUMERATOR:

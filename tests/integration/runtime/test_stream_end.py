@@ -158,6 +158,36 @@ async def test_a_read_that_is_cancelled_loses_nothing() -> None:
     await reader.close()
 
 
+async def test_a_read_that_fails_is_told_once_and_ends_the_stream(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """WEIR-066, WEIR-220: a malformed message is the handler's matter; closing logs nothing."""
+
+    def decode(data: bytes) -> bytes:
+        raise ValueError("malformed")
+
+    ends: list[bytes | None] = []
+
+    async def chat(requests: AsyncIterator[bytes], context: Any) -> None:
+        reader = RequestReader(requests)
+        try:
+            await reader.next()
+        finally:
+            ends.append(await reader.next())
+            await reader.close()
+
+    async with (
+        serving({"Chat": chat}, decode=decode) as (_, address),
+        client_of(address) as client,
+    ):
+        call = client.chat()
+        await call.write(b"bad")
+        with pytest.raises(grpc.aio.AioRpcError):
+            await call.read()
+    assert ends == [None]
+    assert "task_failed" not in [record.message for record in caplog.records]
+
+
 async def test_dropping_ends_with_the_stream_or_in_time() -> None:
     """WEIR-220: True once the client has half-closed; False when it takes too long."""
     requests = _Requests()

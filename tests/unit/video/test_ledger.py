@@ -61,6 +61,22 @@ def test_ids_are_capped_and_none_is_forgotten() -> None:
     assert ledger.examine("b", "x") is CONFLICT
 
 
+def test_the_bytes_of_ids_are_capped_and_none_is_forgotten() -> None:
+    """WEIR-147: UTF-8 counts; what still fits is new, what is recorded is still known."""
+    ledger = InteractionLedger(max_event_id_bytes=9)
+    for event_id in ("😀", "😎"):
+        assert ledger.examine(event_id, 1) is Admission.NEW
+        ledger.record(event_id, 1)
+    refused = ledger.examine("🙂", 1)
+    assert isinstance(refused, Failure)
+    assert refused.reason is Reason.SESSION_STATE
+    assert "9 bytes" in refused.message
+    assert ledger.examine("😀", 1) is Admission.REPEATED
+    assert ledger.examine("😎", 2) is CONFLICT
+    assert ledger.examine("a", 1) is Admission.NEW
+    assert len(ledger) == 2
+
+
 def test_an_id_is_recorded_once() -> None:
     """WEIR-146: recording it twice is a mistake of the caller."""
     ledger = InteractionLedger()
@@ -73,3 +89,5 @@ def test_a_ledger_holds_at_least_one_id() -> None:
     """WEIR-147: a cap of none would refuse everything."""
     with pytest.raises(ValueError, match="at least one"):
         InteractionLedger(0)
+    with pytest.raises(ValueError, match="at least one"):
+        InteractionLedger(max_event_id_bytes=0)

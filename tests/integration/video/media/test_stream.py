@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from fractions import Fraction
 
+import av
 import numpy as np
 import psutil
 import pytest
@@ -85,6 +87,17 @@ def test_the_trailer_changes_no_picture(codec: str) -> None:
     with_trailer = [frame.to_ndarray() for frame in decoded(data + encoder.trailer())]
     assert len(with_trailer) == sum(SIZES)
     assert all(map(np.array_equal, with_trailer, without))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_stream_without_a_chunk_opens_and_has_no_picture(codec: str) -> None:
+    """WEIR-197: what a stop before the first chunk leaves behind is a file all the same."""
+    encoder = ChunkEncoder(VideoFormat(96, 64, 24), codec=codec)
+    data = encoder.trailer()
+    with av.open(io.BytesIO(data)) as container:
+        (track,) = container.streams.video
+        assert (track.codec_context.width, track.codec_context.height) == (96, 64)
+    assert list(decoded(data)) == []
 
 
 BLENDS: list[Rgb] = [

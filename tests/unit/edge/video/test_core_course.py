@@ -206,7 +206,7 @@ FAULTS: list[tuple[Reason, int]] = [
     (Reason.BACKEND_UNAVAILABLE, 1011),
     (Reason.DEADLINE_EXCEEDED, 1011),
     (Reason.SHUTTING_DOWN, 1012),
-    (Reason.OVERLOADED, 1013),
+    (Reason.OVERLOADED, 1011),  # 1013 is the code of a refused admission.
 ]
 
 

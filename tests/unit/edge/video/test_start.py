@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contracts.generation import GenerationRequest
-from contracts.video import Pace, VideoCodec
+from contracts.video import LEAST_SIDE, MAX_PICTURE_PIXELS, MAX_SIDE, Pace, VideoCodec
 from services.edge.video.events import StartGeneration
-from services.edge.video.sizing import nearest_size
+from services.edge.video.messages import SessionStart
+from services.edge.video.sizing import extent_of, nearest_size
+from services.edge.video.terms import VideoLimits
 from tests.unit.edge.video.session_fixture import STANDARD, Conversation, kinds
 
 PICTURE = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
@@ -115,7 +120,10 @@ def test_half_a_size_is_refused(fields: dict[str, Any], field: str) -> None:
         ("8x8", "16x16"),
         ("633x379", "640x384"),
         ("1281x721", "1280x720"),
-        ("16384x1", "16384x16"),
+        ("16384x1", "4096x16"),
+        ("16x99999", "16x4096"),
+        ("8000x100", "4096x96"),
+        ("4112x16", "4096x16"),
     ],
 )
 def test_a_size_that_cannot_be_is_refused_with_the_nearest_one(size: str, nearest: str) -> None:
@@ -127,15 +135,54 @@ def test_a_size_that_cannot_be_is_refused_with_the_nearest_one(size: str, neares
     assert (asked(size=nearest).width, asked(size=nearest).height) == (width, height)
 
 
-@pytest.mark.parametrize("width", [1, 17, 500, 1280, 5000, 16384])
-@pytest.mark.parametrize("height", [1, 33, 721, 9000, 16384])
-def test_the_nearest_size_is_always_valid(width: int, height: int) -> None:
-    """WEIR-158: multiples of the model's, within the limit of pixels."""
-    near_width, near_height = nearest_size(width, height, STANDARD, 921_600)
-    assert near_width % 16 == near_height % 16 == 0
-    assert near_width >= 16
-    assert near_height >= 16
-    assert near_width * near_height <= 921_600
+def test_the_least_side_is_that_of_the_codec() -> None:
+    """WEIR-158: what H.264 can do and AV1 cannot is refused with what AV1 can."""
+    both = replace(STANDARD, codecs=(VideoCodec.H264, VideoCodec.AV1))
+    error = refused(Conversation(capabilities=both), size="48x32", codec="av1")
+    assert error["message"].endswith(
+        "from 64 to 4096 with the codec av1; the nearest size is 64x64."
+    )
+    assert asked(size="48x32").width == 48
+
+
+sides = st.one_of(
+    st.integers(1, 99_999), st.sampled_from([1, 15, 16, 48, 64, 4095, 4096, 4097, 99_999])
+)
+
+
+@given(
+    width=sides,
+    height=sides,
+    codec=st.sampled_from(VideoCodec),
+    unit=st.sampled_from([1, 2, 3, 8, 16, 24, 32, 100]),
+    max_pixels=st.one_of(st.integers(256, 20_000_000), st.just(921_600)),
+)
+def test_the_nearest_size_is_always_accepted(
+    width: int, height: int, codec: VideoCodec, unit: int, max_pixels: int
+) -> None:
+    """WEIR-158: whatever is asked for, the size that a refusal names is not refused in turn."""
+    model = replace(
+        STANDARD, size_multiple=unit, default_width=unit, default_height=unit, codecs=(codec,)
+    )
+    limits = VideoLimits(max_pixels=max_pixels)
+    near = nearest_size(width, height, codec, model, max_pixels)
+    least = lcm(unit, 2) * -(-LEAST_SIDE[codec] // lcm(unit, 2))
+    if near is None:
+        assert least**2 > max_pixels
+        return
+    start = SessionStart(prompt="A street.", width=near[0], height=near[1], codec=codec.value)
+    extent = extent_of(start, codec, model, limits, [])
+    assert (extent.width, extent.height) == near
+    for side in near:
+        assert side % unit == side % 2 == 0
+        assert LEAST_SIDE[codec] <= side <= MAX_SIDE
+    assert near[0] * near[1] <= min(max_pixels, MAX_PICTURE_PIXELS)
+    assert nearest_size(*near, codec, model, max_pixels) == near
+
+
+def test_without_any_size_within_the_limits_none_is_named() -> None:
+    """WEIR-158: never a size that is refused as well."""
+    assert nearest_size(64, 64, VideoCodec.AV1, STANDARD, 256) is None
 
 
 LENGTHS: list[tuple[dict[str, Any], int | None]] = [

@@ -125,8 +125,15 @@ def test_a_picture_too_small_for_a_codec_is_refused(codec: str, least: int) -> N
 
 
 def test_a_stream_without_a_chunk_still_gets_a_trailer() -> None:
-    """WEIR-197: never no bytes."""
-    assert [box.kind for box in boxes(ChunkEncoder(VIDEO).trailer())] == [b"mfra"]
+    """WEIR-197: all payloads in a row are a valid file, though one of no frames."""
+    encoder = ChunkEncoder(VIDEO)
+    trailer = encoder.trailer()
+    assert trailer == encoder.trailer()
+    assert trailer.startswith(encoder.initialization)
+    assert [box.kind for box in boxes(trailer)] == [b"ftyp", b"moov", b"mfra"]
+    assert random_access(trailer) == []
+    # `mfro` closes the file and says how far before the end `mfra` begins.
+    assert trailer[-int.from_bytes(trailer[-4:]) :][4:8] == b"mfra"
 
 
 def test_the_trailer_ends_the_stream_once() -> None:
