@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 
 from contracts.errors import Failure
 from services.runtime.errors import Context, abort
-from services.runtime.tasks import cancel_and_wait
 
 DROP_S = 3.0
 """Longest time in which a client that has been told the outcome may go on writing."""
@@ -70,7 +69,10 @@ class RequestReader(Generic[Request]):
         reading, self._reading = self._reading, None
         self._ended = True
         if reading is not None:
-            await cancel_and_wait(reading, timeout_s=_CLOSE_S)
+            reading.cancel()
+            await asyncio.wait({reading}, timeout=_CLOSE_S)
+            if reading.done() and not reading.cancelled():
+                reading.exception()  # what a read says after the end of the call is no event
 
     async def _read(self) -> Request | None:
         return await anext(self._requests, None)

@@ -133,12 +133,6 @@ class Engine:
         run.cancel()
         self._runs.discard(run)
 
-    def wind_down(self) -> None:
-        """Stop what still runs, so that it ends cleanly: chunk in progress, trailer, outcome."""
-        for run in tuple(self._runs):
-            if run.opened:
-                run.stop()
-
     def shut_down(self) -> None:
         """Refuse everything new and fail what runs, so that its clients hear why."""
         self.admission.drain()

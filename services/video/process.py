@@ -28,8 +28,6 @@ FAREWELL_S = 1.0
 """Time that generations which are cut short have to tell their clients why."""
 LEAVE_TIMEOUT_S = 2.0
 """Time that threads have to leave the adapter before it stays loaded for good."""
-_OWN_END_SHARE = 0.8
-"""Share of the drain deadline in which generations may end by themselves."""
 MESSAGE_OVERHEAD_BYTES = 64 * 1024
 """Room in a response beside the payload: identity, ids, framing."""
 
@@ -76,23 +74,10 @@ class VideoProcess:
         return self.address
 
     async def drain(self) -> None:
-        """Take no new generations; return when the running ones have ended.
-
-        What is short enough ends by itself; the rest is stopped in the last fifth of the deadline.
-        """
+        """Take no new generations; return when the running ones have ended."""
         self._serving = False
-        if self._server is None:
-            return
-        stopping = None
-        if self.engine is not None:
-            stopping = asyncio.get_running_loop().call_later(
-                self._settings.drain.deadline_s * _OWN_END_SHARE, self.engine.wind_down
-            )
-        try:
+        if self._server is not None:
             await self._server.drain()
-        finally:
-            if stopping is not None:
-                stopping.cancel()
 
     async def close(self) -> None:
         """Fail what still runs, stop listening and free the model."""

@@ -121,11 +121,6 @@ class Run:
             self._look()
 
     @property
-    def opened(self) -> bool:
-        """Whether it has been accepted, and can be stopped."""
-        return self._interactions is not None
-
-    @property
     def interactions(self) -> Interactions[Any]:
         """The interactions of an open run."""
         assert self._interactions is not None

@@ -385,22 +385,6 @@ async def test_a_drain_lets_running_generations_finish_and_refuses_new_ones() ->
     assert len(viewer.media) == 3
 
 
-async def test_a_drain_stops_what_does_not_end_by_itself_before_its_deadline() -> None:
-    """WEIR-080: with trailer and outcome, also when it stands still, instead of a failure."""
-    async with (
-        serving(pattern(), DRAIN_DEADLINE_S="0.4") as replica,
-        viewing(replica.stub, config(endless=True, credits=1)) as viewer,
-    ):
-        await viewer.until("waiting")
-        draining = asyncio.create_task(replica.process.drain())
-        outcome = await viewer.until("outcome")
-        assert failure_in(outcome) is None
-        assert outcome.stopped
-        assert viewer.chunks[-1].video.num_frames == 0
-        assert await viewer.end() is None
-        await draining
-
-
 async def test_what_is_cut_short_is_told_why() -> None:
     """WEIR-080: SHUTTING_DOWN in-band and as status when the process closes."""
     async with (
