@@ -143,7 +143,7 @@ async def test_a_failing_model_is_logged_with_its_request_and_without_the_prompt
     start_process: StartProcess,
 ) -> None:
     """WEIR-070, WEIR-201: the line of the thread names the call; user text is in no line."""
-    process = await _replica(start_process, "fail_chunk=3,fail_marker=!,step_time_s=0.1")
+    process = await _replica(start_process, "fail_chunk=1,fail_marker=!,step_time_s=0.1")
     async with (
         connected(process.address) as stub,
         viewing(stub, config("a secret text")) as viewer,
